@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DROOT=FOLDER -DFILES="A;B" -DOUTPUT=FILE.c -P EmbedFiles.cmake: write the templates FILES, paths below ROOT, as rh_templates[]
-# of core/cli/scaffold/scaffold.h.
+# cmake -DROOT=FOLDER -DFILES="A;B" -DOUTPUT=FILE.c -P EmbedFiles.cmake: write the templates FILES, paths below ROOT, as
+# rh_templates[] of core/cli/scaffold/scaffold.h.
 set(texts "")
 set(rows "")
 set(number 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# rh_add_comm_backend(ucx ucx.c … [LINK …]): one backend of rh_comm, librhcomm_ucx.so, beside the library. It links nothing
-# of rh_comm. What it wraps starts threads and hooks of its own, so it is never unloaded.
+# rh_add_comm_backend(ucx ucx.c … [LINK …]): one backend of rh_comm, librhcomm_ucx.so, beside the library. It links
+# nothing of rh_comm. What it wraps starts threads and hooks of its own, so it is never unloaded.
 function(rh_add_comm_backend name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_library(rhcomm_${name} MODULE ${ARG_UNPARSED_ARGUMENTS})

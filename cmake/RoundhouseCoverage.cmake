@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake --build --preset coverage --target coverage-report: what the tests that ran so far have covered, by file and in sum.
+# cmake --build --preset coverage --target coverage-report: what the tests that ran so far have covered, by file and in
+# sum.
 # ./check --coverage does all of it.
 find_program(RH_LCOV lcov)
 find_program(RH_GENHTML genhtml)
@@ -10,7 +11,8 @@ if(RH_LCOV AND RH_GENHTML AND Python3_FOUND AND CMAKE_C_FLAGS MATCHES "--coverag
     COMMAND "${RH_LCOV}" --quiet --capture --rc lcov_branch_coverage=1 --directory "${PROJECT_BINARY_DIR}"
             --base-directory "${PROJECT_SOURCE_DIR}" --no-external --output-file "${info}"
     COMMAND "${RH_LCOV}" --quiet --rc lcov_branch_coverage=1 --extract "${info}"
-            "${PROJECT_SOURCE_DIR}/core/*" "${PROJECT_SOURCE_DIR}/plugins/*" "${PROJECT_SOURCE_DIR}/comm/*" --output-file "${info}"
+            "${PROJECT_SOURCE_DIR}/core/*" "${PROJECT_SOURCE_DIR}/plugins/*" "${PROJECT_SOURCE_DIR}/comm/*"
+            --output-file "${info}"
     COMMAND "${RH_LCOV}" --rc lcov_branch_coverage=1 --list "${info}"
     COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/coverage.py" "${info}"
     COMMAND "${RH_GENHTML}" --quiet --branch-coverage --output-directory "${PROJECT_BINARY_DIR}/coverage" "${info}"

@@ -54,7 +54,8 @@ endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/conf/" DESTINATION "${CMAKE_INSTALL_DATADIR}/roundhouse"
         PATTERN "deploy/manifests.yaml" EXCLUDE)
 
-# For authors of plugins: what the linker is to export, and the crate for Rust. The program in the build tree finds them there, too.
+# For authors of plugins: what the linker is to export, and the crate for Rust. The program in the build tree finds them
+# there, too.
 set(RH_SHARE_SUBDIR "${CMAKE_INSTALL_DATADIR}/roundhouse")
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/plugin.map" DESTINATION "${RH_SHARE_SUBDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/bindings/rust" DESTINATION "${RH_SHARE_SUBDIR}" PATTERN "target" EXCLUDE
@@ -62,7 +63,8 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/bindings/rust" DESTINATION "${RH_SHARE_
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/roundhouse")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}/bindings/rust" "${PROJECT_BINARY_DIR}/share/roundhouse/rust" SYMBOLIC)
 
-# The descriptions for authors of plugins, backends and programs say where things are relative to themselves: an installation can be moved.
+# The descriptions for authors of plugins, backends and programs say where things are relative to themselves: an
+# installation can be moved.
 file(RELATIVE_PATH RH_PC_TO_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
 configure_file(cmake/roundhouse-plugin.pc.in roundhouse-plugin.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/roundhouse-plugin.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""image.py FOLDER NAME:TAG LIB OUT.tar: an OCI archive of the installation in FOLDER, whose libraries lie in its LIB; called by image.sh.
+"""image.py FOLDER NAME:TAG LIB OUT.tar: an OCI archive of the installation in FOLDER, whose libraries lie in its LIB;
+called by image.sh.
 
-Every file of the image gets the owner root and the time SOURCE_DATE_EPOCH (default: that of the last commit, or 2026-01-01),
-and they stand in the order of their names, so that the same input gives the same bytes.
+Every file of the image gets the owner root and the time SOURCE_DATE_EPOCH (default: that of the last commit, or
+2026-01-01), and they stand in the order of their names, so that the same input gives the same bytes.
 """
 import gzip
 import hashlib
@@ -49,7 +50,8 @@ def libraries(files):
 
 
 def library_of_plugins(name, beside):
-    """Where a library lies that no program of ours needs, but plugins in other languages do: in the folder of the C library."""
+    """Where a library lies that no program of ours needs, but plugins in other languages do: in the folder of the C
+    library."""
     path = pathlib.Path(beside).parent / name
     if not path.exists():
         sys.exit(f"{path} is missing, which plugins in C++ and Rust need; apt-get install libstdc++6 libgcc-s1")
@@ -93,7 +95,8 @@ def fill(layer, install, folder):
         layer.add_file("usr/" + name, source)
         # backends load what is there, and are left out by those who choose one where it is not
         backend = source.name.startswith("librhcomm_")
-        if not name.startswith(INJECTED) and not backend and name.startswith(("bin/", "lib/", "libexec/", f"{folder}/")):
+        if not name.startswith(INJECTED) and not backend and name.startswith(("bin/", "lib/", "libexec/",
+                                                                              f"{folder}/")):
             programs.append(source)
     found = libraries(programs)
     beside = [library_of_plugins(name, found["libc.so.6"]) for name in FOR_PLUGINS]
@@ -133,8 +136,8 @@ def write(out, name, tar, time):
     config = {"architecture": machine, "os": "linux",
               "config": {"User": f"{USER}:{USER}", "Entrypoint": ["/usr/bin/roundhouse"], "Cmd": ["controller"],
                          "Env": ["PATH=/usr/bin", f"SSL_CERT_FILE={AUTHORITIES}",
-                                                            "ROUNDHOUSE_PLUGIN_PATH=/usr/lib/roundhouse/plugins"], "WorkingDir": "/",
-                         "Labels": {"org.opencontainers.image.title": "roundhouse",
+                                                            "ROUNDHOUSE_PLUGIN_PATH=/usr/lib/roundhouse/plugins"],
+                         "WorkingDir": "/", "Labels": {"org.opencontainers.image.title": "roundhouse",
                                     "org.opencontainers.image.licenses": "Apache-2.0"}},
               "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(tar).hexdigest()]}}
     oci = "application/vnd.oci.image"
@@ -143,9 +146,11 @@ def write(out, name, tar, time):
                     "config": {"mediaType": f"{oci}.config.v1+json", **blob(archive, document(config), time)},
                     "layers": [{"mediaType": f"{oci}.layer.v1.tar+gzip", **blob(archive, layer, time)}]}
         entry = {"mediaType": f"{oci}.manifest.v1+json", **blob(archive, document(manifest), time),
-                 "annotations": {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name.rpartition(":")[2]}}
+                 "annotations": {"io.containerd.image.name": name,
+                                 "org.opencontainers.image.ref.name": name.rpartition(":")[2]}}
         put(archive, "oci-layout", document({"imageLayoutVersion": "1.0.0"}), time)
-        put(archive, "index.json", document({"schemaVersion": 2, "mediaType": f"{oci}.index.v1+json", "manifests": [entry]}), time)
+        put(archive, "index.json", document({"schemaVersion": 2, "mediaType": f"{oci}.index.v1+json",
+                                             "manifests": [entry]}), time)
     return len(layer), entry["digest"]
 
 
@@ -159,7 +164,8 @@ def main():
     tar = layer.tar()
     size, digest = write(out, name, tar, time)
     own = sum(len(data) for path, (_, data) in layer.entries.items() if "roundhouse" in path)
-    print(f"{out}: {name}\n{digest}\n{len(tar) / 1e6:.1f} MB unpacked, {own / 1e6:.1f} MB of it roundhouse; {size / 1e6:.1f} MB packed")
+    print(f"{out}: {name}\n{digest}\n{len(tar) / 1e6:.1f} MB unpacked, {own / 1e6:.1f} MB of it roundhouse; "
+          f"{size / 1e6:.1f} MB packed")
 
 
 if __name__ == "__main__":

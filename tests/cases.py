@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cases.py --list | NAME SCRIPT [WORD...]: run a test script of Python with its words, but only the cases that are named, or list them.
+"""cases.py --list | NAME SCRIPT [WORD...]: run a test script of Python with its words, but only the cases that are
+named, or list them.
 
 NAME is a part of what --list prints, or a pattern with * and ?. tools/test calls this; a script need not know of it.
 """

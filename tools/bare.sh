@@ -9,21 +9,22 @@ usage() {
 	cat <<'USAGE'
 usage: tools/bare.sh [option...] [-- command...]
 
-Makes a minimal Debian 12 (debootstrap's minbase, and git) in a folder of its own, clones HEAD into its empty home folder and runs
-"./quickstart" and then "./check" there, in namespaces of their own for mounts, processes, IPC and host name; the network is this
-machine's. Needs root, 25 GB of disk and the package registries. Uncommitted changes do not count. The last lines say how long each
-command took; the exit status is that of the first command that failed.
+Makes a minimal Debian 12 (debootstrap's minbase, and git) in a folder of its own, clones HEAD into its empty home
+folder and runs "./quickstart" and then "./check" there, in namespaces of their own for mounts, processes, IPC and host
+name; the network is this machine's. Needs root, 25 GB of disk and the package registries. Uncommitted changes do not
+count. The last lines say how long each command took; the exit status is that of the first command that failed.
 
   --times N      do all of it N times, each time from nothing (default 1)
   --cgroup 1|2   mount control groups of this version only; which controllers the kernel gives them is printed
-  --cluster DIR  take etcd, kube-apiserver and the other programs of a cluster from DIR, where they are built from source
-                 otherwise; saves a quarter of an hour, and is then not quite bare
+  --cluster DIR  take etcd, kube-apiserver and the other programs of a cluster from DIR, where they are built from
+                 source otherwise; saves a quarter of an hour, and is then not quite bare
   --root DIR     the folder of the new root (default: a new one below ${TMPDIR:-/var/tmp})
   --keep         leave the root where it is, for a look
   -- command...  run this line of shell in the clone in place of the two commands
 
-What belongs to the site and not to the machine is passed on: apt's sources, certificates of /usr/local/share/ca-certificates,
-/etc/pip.conf, the resolver, and the variables of proxies, GOPROXY, GOSUMDB and GOFLAGS.
+What belongs to the site and not to the machine is passed on: apt's sources, certificates of
+/usr/local/share/ca-certificates, /etc/pip.conf, the resolver, and the variables of proxies, GOPROXY, GOSUMDB and
+GOFLAGS.
 USAGE
 }
 
@@ -67,7 +68,8 @@ copy_site() {
 	for file in /etc/resolv.conf /etc/pip.conf /usr/local/share/ca-certificates/*.crt; do
 		[ ! -e "$file" ] || install -D -m 644 "$file" "$root$file"
 	done
-	for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY GOPROXY GOSUMDB GOFLAGS PIP_INDEX_URL; do
+	for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY GOPROXY GOSUMDB GOFLAGS PIP_INDEX_URL;
+		do
 		[ -z "${!name:-}" ] || site+=("$name=${!name}")
 	done
 }
@@ -130,10 +132,12 @@ inside_cgroup() {
 run() {
 	local begin=$SECONDS status=0
 	say "bare: $1"
-	unshare --mount --pid --ipc --uts --fork --kill-child "${BASH_SOURCE[0]}" --inside "$root" "$cgroup" HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
+	unshare --mount --pid --ipc --uts --fork --kill-child "${BASH_SOURCE[0]}" --inside "$root" "$cgroup" HOME=/root \
+		LANG=C.UTF-8 TERM="${TERM:-dumb}" \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${site[@]}" \
 		bash -c "cd /root/roundhouse && $1" </dev/null || status=$?
-	took+=("$(printf '%s: %d min %02d s, status %d' "$1" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) $status)")
+	took+=("$(printf '%s: %d min %02d s, status %d' \
+		"$1" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) $status)")
 	return $status
 }
 

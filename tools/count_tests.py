@@ -3,9 +3,9 @@
 """count_tests.py FILE...: sum up JUnit files that ctest wrote, in one line. A file that is not there counts nothing.
 
 A test that ran in several builds counts once: as failed when it failed in any, as passed when it passed in any.
-What was skipped is named, with the reason where the test wrote "SKIPPED: reason"; and so are the cases that a program which passed
-has skipped, when it did so in every build. The slowest tests come with their seconds and their share of the time of all. Ends with 1
-when a test failed.
+What was skipped is named, with the reason where the test wrote "SKIPPED: reason"; and so are the cases that a program
+which passed has skipped, when it did so in every build. The slowest tests come with their seconds and their share of
+the time of all. Ends with 1 when a test failed.
 """
 import pathlib
 import re
@@ -24,7 +24,8 @@ def reason_of(case):
 
 
 def skipped_cases(case):
-    """-> what a program that ran says of cases that it left out: cmocka names them, unittest counts them or has reasons"""
+    """-> what a program that ran says of cases that it left out: cmocka names them, unittest counts them or has
+    reasons"""
     text = case.findtext("system-out") or ""
     reasons = re.findall(r"^SKIPPED: (.*)$", text, re.M) + re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)
     reasons += [words[1:-1] for words in re.findall(r"skipped ('.*'|\".*\")$", text, re.M)]
@@ -35,7 +36,8 @@ def skipped_cases(case):
 def cases_of(case):
     """-> how many cases a program says it runs: cmocka and unittest do, any other program is one"""
     text = case.findtext("system-out") or ""
-    counts = re.findall(r"^\[=+\] Running (\d+) test\(s\)\.", text, re.M) + re.findall(r"^Ran (\d+) tests? in ", text, re.M)
+    counts = re.findall(r"^\[=+\] Running (\d+) test\(s\)\.", text, re.M) + re.findall(r"^Ran (\d+) tests? in ", text,
+                                                                                       re.M)
     return sum(map(int, counts)) or 1
 
 
@@ -54,7 +56,8 @@ def main():
         for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
             result = RESULT.get(case.get("status"), "skipped")
             # a test whose program could not be started has not run, which is no reason to skip it
-            if case.find("skipped") is not None and "Unable to find executable" in case.find("skipped").get("message", ""):
+            if case.find("skipped") is not None and "Unable to find executable" in case.find("skipped").get("message",
+                                                                                                            ""):
                 result = "failed"
             name = case.get("name")
             times[path.stem, name] = float(case.get("time") or 0)

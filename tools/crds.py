@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """crds.py [--check] PROGRAM [PLUGINS]: write conf/crds/ from what `roundhouse crds` prints, one file a kind.
 
-PROGRAM is a built roundhouse, PLUGINS the folder of its plugins. With --check nothing is written: it ends with 1 when a file
-differs, is missing or is too many.
+PROGRAM is a built roundhouse, PLUGINS the folder of its plugins. With --check nothing is written: it ends with 1 when a
+file differs, is missing or is too many.
 """
 import json
 import os

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""measure.py [--list | --words [PATH...]]: hold the sources to the rules of CONTRIBUTING.md that a compiler does not know.
+"""measure.py [--list | --words [PATH...]]: hold the sources to the rules of CONTRIBUTING.md that a compiler does not
+know.
 
-It reads text, not C: comments and strings are blanked, of each #if the first branch counts, and what is left is cut into
-functions and declarations by its braces. --list also prints the longest functions;
+It reads text, not C: comments and strings are blanked, of each #if the first branch counts, and what is left is cut
+into functions and declarations by its braces. --list also prints the longest functions;
 --words looks for words that left the tree and nothing else. Ends with 1 when a rule is broken.
 """
 import collections
@@ -20,42 +21,48 @@ DICTATED = {"httpd_on_access"}  # callbacks whose form a library prescribes
 FILE_MAX, TEST_FILE_MAX = 600, 800
 
 # A layer may include itself and what stands before it; "public" is include/roundhouse.
-LAYERS = ["public", "base", "job", "convert", "config", "host", "build", "schema", "conformance", "store", "engine", "kube", "local", "controller", "cli"]
+LAYERS = ["public", "base", "job", "convert", "config", "host", "build", "schema", "conformance", "store", "engine",
+          "kube", "local", "controller", "cli"]
 # The one file that may know a library's types.
 CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c", "cjson/cJSON.h": "core/base/json/node.c",
             "uv.h": "core/base/os/loop.c", "curl/curl.h": ("core/kube/http/", "tests/bench/controller/creates.c"),
             "microhttpd.h": "core/controller/http/httpd.c",
             "gnutls/gnutls.h": "core/controller/http/httpd_tls.c",
             "openssl/evp.h": "core/base/os/crypto.c",
-            "openssl/pem.h": "core/controller/certificate/certificate.c", "openssl/x509v3.h": "core/controller/certificate/certificate.c", "cmocka.h": "tests/"}
+            "openssl/pem.h": "core/controller/certificate/certificate.c",
+            "openssl/x509v3.h": "core/controller/certificate/certificate.c", "cmocka.h": "tests/"}
 # What rh_comm is built with, too: it needs the C library alone.
 SHARED_WITH_COMM = ("core/base/os/elf.h", "core/base/os/library.h", "core/base/os/sealed.h", "core/base/os/trust.h")
-BANNED = re.compile(r"(?<![\w.>])(gets|strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|strtok|alloca|mktemp|tmpnam|system|popen|"
-                    r"rand|srand)\s*\(")
+BANNED = re.compile(r"(?<![\w.>])(gets|strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|strtok|alloca|mktemp|tmpnam|"
+                    r"system|popen|rand|srand)\s*\(")
 # The core and its plugins have one thread, and ./check runs ThreadSanitizer on the other layers alone.
 THREADS = re.compile(r"\b(pthread_create|thrd_create|uv_thread_create(?:_ex)?|uv_queue_work)\s*\(")
 MARKS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 # Words of a private dialect that left the tree: the term of the field stands beside each.
 WORDS_THAT_LEFT = {
-    "tell": "report, emit, send", "tells": "reports", "told": "reported", "telling": "reporting", "untold": "pending", "news": "event",
-    "hear": "receive", "hears": "receives", "heard": "received", "said": "reported, message", "witness": "reporter, evidence",
-    "flight": "in-flight request", "landing": "completion", "landed": "completed", "bury": "tombstone", "buried": "tombstone",
-    "heat": "tree cache", "chill": "evict", "starve": "throttle", "starved": "throttled", "climb": "hierarchical all-reduce",
-    "climbs": "hierarchical all-reduce", "hub": "rendezvous server", "cure": "hint", "cures": "hints", "crush": "kill, escalate",
-    "podplan": "runtime spec", "odds": "divergence", "astray": "misplaced"}
-WORDY = ("core", "comm", "plugins", "include", "examples", "tests", "tools", "docs", "cmake", "README.md", "CONTRIBUTING.md", "SECURITY.md", "check",
-         "quickstart")
+    "tell": "report, emit, send", "tells": "reports", "told": "reported", "telling": "reporting", "untold": "pending",
+    "news": "event", "hear": "receive", "hears": "receives", "heard": "received", "said": "reported, message",
+    "witness": "reporter, evidence", "flight": "in-flight request", "landing": "completion", "landed": "completed",
+    "bury": "tombstone", "buried": "tombstone", "heat": "tree cache", "chill": "evict", "starve": "throttle",
+    "starved": "throttled", "climb": "hierarchical all-reduce",
+    "climbs": "hierarchical all-reduce", "hub": "rendezvous server", "cure": "hint", "cures": "hints",
+    "crush": "kill, escalate", "podplan": "runtime spec", "odds": "divergence", "astray": "misplaced"}
+WORDY = ("core", "comm", "plugins", "include", "examples", "tests", "tools", "docs", "cmake", "README.md",
+         "CONTRIBUTING.md", "SECURITY.md", "check", "quickstart")
 WORD = re.compile(r"(?<![A-Za-z])(in[ _-])?(%s)(?![A-Za-z])" % "|".join(WORDS_THAT_LEFT), re.I)
 WORDY_SUFFIXES = (".c", ".h", ".cpp", ".py", ".sh", ".md", ".txt", ".cmake")
 # recordings of other programs, and headers of an ABI that is frozen
 WORDY_EXCEPT = re.compile(r"goldens/|frozen/|include/roundhouse/plugin\.h|recorded|recordings|corpus|^build/")
-ALLOWED_WORDS = re.compile(r"Docker Hub|GitHub|Hugging Face Hub|HF_HUB_OFFLINE|\"hub\"|rh_comm/hub|huggingface-hub|flight recorder")
+ALLOWED_WORDS = re.compile(r"Docker Hub|GitHub|Hugging Face "
+                           r"Hub|HF_HUB_OFFLINE|\"hub\"|rh_comm/hub|huggingface-hub|flight recorder")
 
-LEX = re.compile(r"//(?:[^\n\\]|\\(?:.|\n))*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\(?:.|\n))*\"|'(?:[^'\\\n]|\\(?:.|\n))*'", re.S)
+LEX = re.compile(r"//(?:[^\n\\]|\\(?:.|\n))*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\(?:.|\n))*\"|'(?:[^'\\\n]|\\(?:.|\n))*'",
+                 re.S)
 TOKEN = re.compile(r"[A-Za-z_]\w*|\n|[^\s\w]|\d\w*")
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.M)
-KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "__attribute__", "_Static_assert", "__typeof__"}
+KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "__attribute__", "_Static_assert",
+            "__typeof__"}
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 
 
@@ -230,7 +237,8 @@ def check_text(report, file, text, code):
     for match in BANNED.finditer(code):
         report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}() is banned")
     for match in THREADS.finditer(code) if file.startswith(("core/", "plugins/")) else ():
-        report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}() makes a thread, and the core has none")
+        report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}",
+                   f"{match.group(1)}() makes a thread, and the core has none")
     for match in MARKS.finditer(text):
         report.add(f"{file}:{text.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}: open an issue instead")
 
@@ -298,8 +306,8 @@ def names_in_bodies(code, functions):
 def call_graph(functions, names):
     """-> for each file the other files whose functions it names, with these names.
 
-    @param functions of all files. @param names by file: every identifier in it, of a header those in its inline functions. A
-    function that is static in a .c file, or that two files define, draws no arrow."""
+    @param functions of all files. @param names by file: every identifier in it, of a header those in its inline
+    functions. A function that is static in a .c file, or that two files define, draws no arrow."""
     definers = collections.defaultdict(set)
     for function in functions:
         if (function.file.endswith(".h") or not function.static) and function.name != "main":
@@ -342,7 +350,8 @@ def check_tests(report, file, code):
     """A cmocka test is a function of (void **state); what else stands in the file may be named freely."""
     stem = pathlib.PurePosixPath(file).stem
     for match in re.finditer(r"^static void (\w+)\(void \*\*\w+\)\n?\s*{", code, re.M):
-        if stem.startswith("test_") and re.match(r"test_", match.group(1)) and not match.group(1).startswith(stem + "__"):
+        if stem.startswith("test_") and re.match(r"test_",
+                                                 match.group(1)) and not match.group(1).startswith(stem + "__"):
             line = code.count("\n", 0, match.start()) + 1
             report.add(f"{file}:{line}", f"{match.group(1)} must be named {stem}__<case>")
 
@@ -360,7 +369,8 @@ def check_functions(report, functions, show):
     p50, p95 = (lengths[round(q * (len(lengths) - 1))] for q in (0.5, 0.95))
     if p95 > FUNCTION_P95:
         report.add("functions", f"95 % have at most {p95} lines, the limit is {FUNCTION_P95}")
-    print(f"{len(functions)} functions: half have at most {p50} lines, 95 % at most {p95}, the longest has {lengths[-1]}")
+    print(f"{len(functions)} functions: half have at most {p50} lines, 95 % at most {p95}, the longest has "
+          f"{lengths[-1]}")
     for function in sorted(functions, key=lambda f: -f.length)[: 20 if show else 0]:
         print(f"  {function.length:4} {function.name} {function.file}:{function.line}")
 
@@ -386,7 +396,8 @@ def check_c(report):
                 check_docs(report, file, text, declarations, bodies)
             for declaration in declarations:
                 if is_mutable_variable(declaration.words):
-                    report.add(f"{file}:{declaration.first}", "mutable variable at file scope: " + " ".join(declaration.words[:6]))
+                    report.add(f"{file}:{declaration.first}",
+                               "mutable variable at file scope: " + " ".join(declaration.words[:6]))
     check_cycles(report, graph)
     check_calls(report, functions, names)
     return functions
@@ -394,7 +405,8 @@ def check_c(report):
 
 def check_words(report, tops):
     """Words that left, in code, comments and pages alike; recordings of other programs may say what they like."""
-    for path in sorted(path for top in tops for path in ([ROOT / top] if (ROOT / top).is_file() else (ROOT / top).rglob("*"))):
+    for path in sorted(path for top in tops for path in ([ROOT / top] if (ROOT / top).is_file()
+                                                         else (ROOT / top).rglob("*"))):
         file = path.relative_to(ROOT).as_posix()
         if path.suffix not in WORDY_SUFFIXES or WORDY_EXCEPT.search(file):
             continue
@@ -404,13 +416,15 @@ def check_words(report, tops):
             for match in WORD.finditer(line):
                 if not (match.group(1) and match.group(2).lower() == "flight"):
                     word = match.group(2).lower()
-                    report.add(f"{file}:{number}", f"\"{word}\" left the tree; a term of the field is: {WORDS_THAT_LEFT[word]}")
+                    report.add(f"{file}:{number}", f"\"{word}\" left the tree; a term of the field is: "
+                               f"{WORDS_THAT_LEFT[word]}")
 
 
 def check_others(report):
     """Scripts and build files carry the licence line too, behind a first line #! where they have one."""
     names = ["CMakeLists.txt", "*.cmake", "*.cmake.in", "*.py", "*.sh"]
-    files = [path for name in names for path in ROOT.rglob(name)] + [ROOT / "check", ROOT / "quickstart", ROOT / ".ci/run"]
+    files = [path for name in names for path in ROOT.rglob(name)] + [ROOT / "check", ROOT / "quickstart",
+                                                                     ROOT / ".ci/run"]
     for path in sorted(set(files)):
         file = path.relative_to(ROOT).as_posix()
         if not file.startswith("build") and SPDX not in "".join(path.read_text().split("\n")[:2]):

@@ -4,9 +4,9 @@
 
 usage: pod_schema.py SWAGGER.json [KUBERNETES_VERSION] > conf/pod-template.openapi.json
 
-SWAGGER.json is what `kubectl get --raw /openapi/v2` prints, or api/openapi-spec/swagger.json of a Kubernetes release, which
-does not say its version: then it is given ("1.34"). tests/cluster/test_fields.py fails when the API server of the tests
-has other fields; `python3 tests/cluster/test_fields.py --write` brings the file up to date.
+SWAGGER.json is what `kubectl get --raw /openapi/v2` prints, or api/openapi-spec/swagger.json of a Kubernetes release,
+which does not say its version: then it is given ("1.34"). tests/cluster/test_fields.py fails when the API server of the
+tests has other fields; `python3 tests/cluster/test_fields.py --write` brings the file up to date.
 
 Descriptions are dropped; what is left is enough to find unknown fields and values of a wrong type.
 """
@@ -14,7 +14,8 @@ import json
 import sys
 
 ROOT = "io.k8s.api.core.v1.PodTemplateSpec"
-# What OpenAPI v2 cannot express is added here: they are written as a number or a text; a number may have to be an int32.
+# What OpenAPI v2 cannot express is added here: they are written as a number or a text; a number may have to be an
+# int32.
 INT_OR_STRING = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"x-kubernetes-int-or-string": True},
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"x-kubernetes-int-or-string": True, "format": "int32"},
@@ -58,14 +59,15 @@ def cut(document, version=None):
             if key in done:
                 continue
             done[key] = INT_OR_STRING.get(name) or shrink(definitions[name], seen)
-    return {"kubernetes": version or document["info"]["version"], "root": short(ROOT), "definitions": dict(sorted(done.items()))}
+    return {"kubernetes": version or document["info"]["version"], "root": short(ROOT),
+            "definitions": dict(sorted(done.items()))}
 
 
 def text(table):
     """The table as the file has it: a line for each definition."""
     rows = [f"  {json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in table["definitions"].items()]
-    return "\n".join(["{", f' "kubernetes": {json.dumps(table["kubernetes"])},', f' "root": {json.dumps(table["root"])},',
-                      ' "definitions": {', ",\n".join(rows), " }", "}", ""])
+    return "\n".join(["{", f' "kubernetes": {json.dumps(table["kubernetes"])},',
+                      f' "root": {json.dumps(table["root"])},', ' "definitions": {', ",\n".join(rows), " }", "}", ""])
 
 
 def main(argv):

@@ -21,7 +21,7 @@ SOURCES = {".c", ".h", ".in", ".cc", ".cpp"}
 SCRIPTS = {".py", ".sh", ".txt", ".cmake", ".ini"}
 TEXTS = SOURCES | SCRIPTS | {".md", ".yaml", ".json"}
 # Columns of a line. Pages: without tables, code and generated text, which cannot be wrapped.
-WIDTH = {"source": 120, "script": 160, "page": 120}
+WIDTH = 120
 # Data, recordings of programs, and what a program writes.
 NOT_READ = ("tests/fuzz/corpus/", "tests/goldens/objects/", "tests/goldens/gang/", "tests/goldens/lives/",
             "tests/goldens/invalid/", "docs/recordings/", "conf/crds/", "conf/deploy/")
@@ -189,8 +189,8 @@ def check_width(report, file, text):
     lines = prose(text) if kind == "page" else ((number, line, True) for number, line in enumerate(text.split("\n"), 1))
     for number, line, can_wrap in lines:
         columns = len(line.expandtabs(4))
-        if can_wrap and columns > WIDTH[kind]:
-            report.add(f"{file}:{number}", f"{columns} columns, at most {WIDTH[kind]}")
+        if can_wrap and columns > WIDTH:
+            report.add(f"{file}:{number}", f"{columns} columns, at most {WIDTH}")
 
 
 def main():

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tidy.py BUILD_DIR: clang-tidy over every source file of what ninja has built, one for each processor at a time.
 
-A file that was clean is not looked at again until it, a header that it includes, its command, .clang-tidy or clang-tidy changes; nor
-in another clone: what was clean is kept in ~/.cache/roundhouse/tidy.
+A file that was clean is not looked at again until it, a header that it includes, its command, .clang-tidy or clang-tidy
+changes; nor in another clone: what was clean is kept in ~/.cache/roundhouse/tidy.
 """
 import concurrent.futures
 import functools
@@ -39,7 +39,8 @@ def digest(path):
 
 
 def dependencies(build):
-    """-> {object: what it was made from}, as ninja wrote it down when it was built; without those that changed since."""
+    """-> {object: what it was made from}, as ninja wrote it down when it was built; without those that changed
+    since."""
     text = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], capture_output=True, text=True, check=True).stdout
     found = re.findall(r"^(\S.*): #deps \d+, .*\(VALID\)\n((?:    .*\n)*)", text, re.M)
     return {name: [(build / line.strip()).resolve() for line in lines.splitlines()] for name, lines in found}
@@ -66,7 +67,8 @@ def state_of(source, entries, made_from, version):
 
 
 def check(build, source):
-    result = subprocess.run([TIDY, "--quiet", "-p", str(build), str(source)], capture_output=True, text=True, check=False)
+    result = subprocess.run([TIDY, "--quiet", "-p", str(build), str(source)], capture_output=True, text=True,
+                            check=False)
     return result.returncode, result.stdout + (result.stderr if result.returncode else "")
 
 

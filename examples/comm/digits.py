@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learn to read handwritten digits with DistributedDataParallel, whose gradients are averaged by rh_comm.
 
-torch 2 uses the backend "rh"; an older one, such as Debian's 1.13, keeps gloo and gets a communication hook. The data are the 1797 real
-images that scikit-learn carries. Rank 0 prints the accuracy on images that were not trained on; below MIN_ACCURACY the script ends
-with 1.
+torch 2 uses the backend "rh"; an older one, such as Debian's 1.13, keeps gloo and gets a communication hook. The data
+are the 1797 real images that scikit-learn carries. Rank 0 prints the accuracy on images that were not trained on; below
+MIN_ACCURACY the script ends with 1.
 
-Environment: MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK come from the job, RH_COMM_BACKEND from its annotation roundhouse.dev/comm.
+Environment: MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK come from the job, RH_COMM_BACKEND from its annotation
+roundhouse.dev/comm.
 EPOCHS is the number of passes over the data (10).
 """
 import os

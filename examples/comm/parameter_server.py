@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learn to read handwritten digits with parameter servers: numpy alone, no framework.
 
-The job's TF_CONFIG says who is what. PS replicas keep the weights and apply the gradients (RH_PS_RULE, RH_PS_RATE); Chief and
-Workers push theirs and pull what became of the weights. The Chief prints the accuracy on images that were not trained on, and the
-script ends with 1 there when it is below MIN_ACCURACY.
+The job's TF_CONFIG says who is what. PS replicas keep the weights and apply the gradients (RH_PS_RULE, RH_PS_RATE);
+Chief and Workers push theirs and pull what became of the weights. The Chief prints the accuracy on images that were not
+trained on, and the script ends with 1 there when it is below MIN_ACCURACY.
 """
 import json
 import os
@@ -43,14 +43,16 @@ def backward(weights, images, labels):
     scores[np.arange(len(labels)), labels] -= 1
     scores /= len(labels)
     inner = scores @ weights["out"].T * (1 - hidden * hidden)
-    return loss, {"hidden": images.T @ inner, "hidden bias": inner.sum(axis=0), "out": hidden.T @ scores, "out bias": scores.sum(axis=0)}
+    return loss, {"hidden": images.T @ inner, "hidden bias": inner.sum(axis=0), "out": hidden.T @ scores,
+                  "out bias": scores.sum(axis=0)}
 
 
 def work(server, chief):
     """Train on this worker's share; returns the accuracy."""
     images, labels = load_data()
     rng = np.random.RandomState(1)
-    weights = {"hidden": rng.randn(64, 64) * 0.1, "hidden bias": np.zeros(64), "out": rng.randn(64, 10) * 0.1, "out bias": np.zeros(10)}
+    weights = {"hidden": rng.randn(64, 64) * 0.1, "hidden bias": np.zeros(64), "out": rng.randn(64, 10) * 0.1,
+               "out bias": np.zeros(10)}
     weights = {name: np.ascontiguousarray(value, dtype="float32") for name, value in weights.items()}
     server.init(weights)
     batch, share = BATCH // server.workers, TRAIN_IMAGES // server.workers
@@ -60,7 +62,8 @@ def work(server, chief):
         for first in range(0, share, batch):
             pick = order[first:first + batch]
             loss, gradients = backward(weights, images[pick], labels[pick])
-            server.push_pull({name: np.ascontiguousarray(value, dtype="float32") for name, value in gradients.items()}, weights)
+            server.push_pull({name: np.ascontiguousarray(value, dtype="float32") for name, value in gradients.items()},
+                             weights)
             losses.append(loss)
         if chief:
             print(f"epoch {epoch} loss {np.mean(losses):.4f}", flush=True)
@@ -71,7 +74,8 @@ def work(server, chief):
 def main():
     task = json.loads(os.environ["TF_CONFIG"])["task"]
     if task["type"] == "ps":
-        roundhouse.ps.serve(ready=lambda port: print(f"ps {task['index']} serves, process {os.getpid()}, port {port}", flush=True))
+        roundhouse.ps.serve(ready=lambda port: print(f"ps {task['index']} serves, process {os.getpid()}, port {port}",
+                                                     flush=True))
         return 0
     chief = task["type"] == "chief"
     with roundhouse.ParameterServer() as server:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear regression on data that each rank has a part of: gradients are averaged by rh_comm, so all ranks keep one model."""
+"""Linear regression on data that each rank has a part of: gradients are averaged by rh_comm, so all ranks keep one
+model."""
 import os
 
 import numpy
@@ -21,7 +22,8 @@ def main():
             gradient = 2 * inputs.T @ (inputs @ weights - targets) / len(inputs)
             comm.all_reduce(gradient, op="avg")
             weights -= 0.1 * gradient
-        print(f"rank {comm.rank} weights {weights.tobytes().hex()} error {float(abs(weights - WEIGHTS).max()):.6f}", flush=True)
+        print(f"rank {comm.rank} weights {weights.tobytes().hex()} error {float(abs(weights - WEIGHTS).max()):.6f}",
+              flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Learn to read handwritten digits on a Dask cluster: each Worker trains trees of one forest, and their votes are added up.
+"""Learn to read handwritten digits on a Dask cluster: each Worker trains trees of one forest, and their votes are added
+up.
 
-The data are the 1797 real images that scikit-learn carries. Ends with 1 when the accuracy on images that were not trained on is below
-MIN_ACCURACY.
+The data are the 1797 real images that scikit-learn carries. Ends with 1 when the accuracy on images that were not
+trained on is below MIN_ACCURACY.
 
-Environment: DASK_SCHEDULER_ADDRESS and DASK_NWORKERS come from the job; EPOCHS is the number of rounds (4), each of 16 trees.
+Environment: DASK_SCHEDULER_ADDRESS and DASK_NWORKERS come from the job; EPOCHS is the number of rounds (4), each of 16
+trees.
 """
 import os
 import sys

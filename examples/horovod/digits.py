@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Learn to read handwritten digits with Horovod: each process has a share of the images, DistributedOptimizer averages the gradients.
+"""Learn to read handwritten digits with Horovod: each process has a share of the images, DistributedOptimizer averages
+the gradients.
 
-The data are the 1797 real images that scikit-learn carries, so nothing is downloaded. Rank 0 prints the accuracy on images that
-were not trained on, and the script ends with 1 when it is below MIN_ACCURACY.
+The data are the 1797 real images that scikit-learn carries, so nothing is downloaded. Rank 0 prints the accuracy on
+images that were not trained on, and the script ends with 1 when it is below MIN_ACCURACY.
 
 Environment:
   EPOCHS  passes over the data (10)

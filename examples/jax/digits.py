@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Learn to read handwritten digits with JAX on all processes of the job: one mesh of their devices, the batch split over it.
+"""Learn to read handwritten digits with JAX on all processes of the job: one mesh of their devices, the batch split
+over it.
 
-The data are the 1797 real images that scikit-learn carries. Process 0 prints the accuracy on images that were not trained on, and each
-process ends with 1 when it is below MIN_ACCURACY.
+The data are the 1797 real images that scikit-learn carries. Process 0 prints the accuracy on images that were not
+trained on, and each process ends with 1 when it is below MIN_ACCURACY.
 
-Environment: COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID come from the job; EPOCHS is the number of passes over
-the data (15).
+Environment: COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID come from the job; EPOCHS is the number
+of passes over the data (15).
 """
 import os
 import sys

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boosted trees on handwritten digits with LightGBM, trained by all processes of the job together.
 
-The data are the 1797 real images that scikit-learn carries; each process takes its share. The master prints the accuracy on images that
-were not trained on; below MIN_ACCURACY the script ends with 1.
+The data are the 1797 real images that scikit-learn carries; each process takes its share. The master prints the
+accuracy on images that were not trained on; below MIN_ACCURACY the script ends with 1.
 
 Environment: MASTER_ADDR, MASTER_PORT, WORKER_ADDRS, WORKER_PORT, WORLD_SIZE and RANK come from the job.
 """
@@ -40,8 +40,9 @@ def resolve(name):
             time.sleep(1)
     else:
         raise TimeoutError(f"{name} has no address")
-    # On one machine each replica has a loopback address, but LightGBM looks for itself among those of the interfaces, where
-    # there is this one only. So the replicas differ by their ports, and V1's contract has two: one Master and one Worker.
+    # On one machine each replica has a loopback address, but LightGBM looks for itself among those of the interfaces,
+    # where there is this one only. So the replicas differ by their ports, and V1's contract has two: one Master and one
+    # Worker.
     return "127.0.0.1" if address.startswith("127.") else address
 
 
@@ -59,7 +60,8 @@ def main():
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     data, images, labels = load_data(rank, world)
     print(f"rank {rank} of {world} is ready, process {os.getpid()}", flush=True)
-    options = {"objective": "multiclass", "num_class": 10, "tree_learner": "data", "num_leaves": 15, "num_threads": 1, "verbose": -1}
+    options = {"objective": "multiclass", "num_class": 10, "tree_learner": "data", "num_leaves": 15, "num_threads": 1,
+               "verbose": -1}
     model = lightgbm.train(options | network(rank, world), data, TREES)
     trees = model.model_to_string().split("parameters:")[0]
     print(f"rank {rank} model {hashlib.sha256(trees.encode()).hexdigest()[:12]}", flush=True)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Learn to read handwritten digits with mpi4py: each process has a share of the images, and Allreduce sums the gradients.
+"""Learn to read handwritten digits with mpi4py: each process has a share of the images, and Allreduce sums the
+gradients.
 
-The data are the 1797 real images that scikit-learn carries, so nothing is downloaded. Rank 0 prints the accuracy on images that
-were not trained on, and the script ends with 1 when it is below MIN_ACCURACY.
+The data are the 1797 real images that scikit-learn carries, so nothing is downloaded. Rank 0 prints the accuracy on
+images that were not trained on, and the script ends with 1 when it is below MIN_ACCURACY.
 
 Environment:
   EPOCHS         passes over the data (10)
@@ -24,14 +25,16 @@ RATE = 1.0
 
 
 def load_data():
-    """Images, each with a constant 1 for the bias, and labels, in an order that is random but the same on every rank."""
+    """Images, each with a constant 1 for the bias, and labels, in an order that is random but the same on every
+    rank."""
     images, labels = load_digits(return_X_y=True)
     order = np.random.RandomState(0).permutation(len(images))
     return np.hstack([images[order] / 16.0, np.ones((len(images), 1))]), labels[order]
 
 
 def train_epoch(world, weights, images, labels):
-    """STEPS steps of softmax regression, the gradient of each averaged over all ranks. Returns the loss of this rank's last one."""
+    """STEPS steps of softmax regression, the gradient of each averaged over all ranks. Returns the loss of this rank's
+    last one."""
     wanted = np.eye(10)[labels]
     loss = 0.0
     for _ in range(STEPS):

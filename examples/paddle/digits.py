@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Learn to read handwritten digits with Paddle's DataParallel, started by paddle.distributed.launch in each pod of the job.
+"""Learn to read handwritten digits with Paddle's DataParallel, started by paddle.distributed.launch in each pod of the
+job.
 
-The data are the 1797 real images that scikit-learn carries. Rank 0 prints the accuracy on images that were not trained on, and each
-process ends with 1 when it is below MIN_ACCURACY.
+The data are the 1797 real images that scikit-learn carries. Rank 0 prints the accuracy on images that were not trained
+on, and each process ends with 1 when it is below MIN_ACCURACY.
 
-Environment: what paddle.distributed.launch gives, which in turn reads PADDLE_MASTER, PADDLE_NNODES and PADDLE_JOB_ID from the job.
+Environment: what paddle.distributed.launch gives, which in turn reads PADDLE_MASTER, PADDLE_NNODES and PADDLE_JOB_ID
+from the job.
 """
 import os
 import sys

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learn to read handwritten digits with DistributedDataParallel, on as many processes as the job has.
 
-The data are the 1797 real images that scikit-learn carries, so nothing is downloaded. Rank 0 prints the accuracy on images that
-were not trained on, and the script ends with 1 when it is below MIN_ACCURACY.
+The data are the 1797 real images that scikit-learn carries, so nothing is downloaded. Rank 0 prints the accuracy on
+images that were not trained on, and the script ends with 1 when it is below MIN_ACCURACY.
 
 Environment: MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK come from the job. Further:
   EPOCHS          passes over the data (10)

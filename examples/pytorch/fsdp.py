@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learn to read handwritten digits with FSDP: each process keeps a shard of every parameter, on CPUs.
 
-The data are the 1797 real images that scikit-learn carries. Rank 0 prints the accuracy on images that were not trained on, and each
-process ends with 1 when it is below MIN_ACCURACY.
+The data are the 1797 real images that scikit-learn carries. Rank 0 prints the accuracy on images that were not trained
+on, and each process ends with 1 when it is below MIN_ACCURACY.
 
 Environment: MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK come from the job. It needs torch 2.4 or newer.
 """

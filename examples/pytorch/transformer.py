@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Teach a small vision transformer to read handwritten digits with the Trainer of Hugging Face transformers (on accelerate).
+"""Teach a small vision transformer to read handwritten digits with the Trainer of Hugging Face transformers (on
+accelerate).
 
-The model is made from its configuration, so no weights are downloaded; the data are the 1797 real images that scikit-learn carries.
-Rank 0 prints the accuracy on images that were not trained on, and each process ends with 1 when it is below MIN_ACCURACY.
+The model is made from its configuration, so no weights are downloaded; the data are the 1797 real images that
+scikit-learn carries.
+Rank 0 prints the accuracy on images that were not trained on, and each process ends with 1 when it is below
+MIN_ACCURACY.
 
 Start it with torchrun: accelerate wants LOCAL_RANK beside what the job gives.
 """
@@ -19,7 +22,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import numpy as np
 import torch
 from digits import TRAIN_IMAGES, load_data
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments, ViTConfig, ViTForImageClassification
+from transformers import (PrinterCallback, Trainer, TrainerCallback, TrainingArguments, ViTConfig,
+                          ViTForImageClassification)
 
 MIN_ACCURACY = 0.90
 BATCH = 48
@@ -45,8 +49,9 @@ class Report(TrainerCallback):
 
 def build_model():
     torch.manual_seed(0)
-    return ViTForImageClassification(ViTConfig(image_size=8, patch_size=2, num_channels=1, hidden_size=48, num_hidden_layers=2,
-                                               num_attention_heads=4, intermediate_size=96, num_labels=10))
+    return ViTForImageClassification(ViTConfig(image_size=8, patch_size=2, num_channels=1, hidden_size=48,
+                                               num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
+                                               num_labels=10))
 
 
 def main():
@@ -55,7 +60,8 @@ def main():
     images, labels = load_data()
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
-            output_dir=folder, use_cpu=True, ddp_backend="gloo", ddp_find_unused_parameters=False, num_train_epochs=EPOCHS, learning_rate=3e-3, seed=0,
+            output_dir=folder, use_cpu=True, ddp_backend="gloo", ddp_find_unused_parameters=False,
+            num_train_epochs=EPOCHS, learning_rate=3e-3, seed=0,
             per_device_train_batch_size=BATCH // world, logging_strategy="epoch", save_strategy="no", report_to="none",
             disable_tqdm=True)
         trainer = Trainer(build_model(), arguments, train_dataset=Images(images[:TRAIN_IMAGES], labels[:TRAIN_IMAGES]),

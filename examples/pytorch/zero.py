@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Learn to read handwritten digits with DeepSpeed's ZeRO, stage 2: optimizer state and gradients are split over the processes, on CPUs.
+"""Learn to read handwritten digits with DeepSpeed's ZeRO, stage 2: optimizer state and gradients are split over the
+processes, on CPUs.
 
-The data are the 1797 real images that scikit-learn carries. Rank 0 prints the accuracy on images that were not trained on, and each
-process ends with 1 when it is below MIN_ACCURACY.
+The data are the 1797 real images that scikit-learn carries. Rank 0 prints the accuracy on images that were not trained
+on, and each process ends with 1 when it is below MIN_ACCURACY.
 
 Environment: MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK come from the job.
 """
@@ -48,7 +49,8 @@ def main():
     network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     optimizer = torch.optim.SGD(network.parameters(), lr=0.5)
     engine, _, _, _ = deepspeed.initialize(model=network, optimizer=optimizer, config={
-        "train_micro_batch_size_per_gpu": BATCH // world, "zero_optimization": {"stage": 2}, "zero_allow_untested_optimizer": True})
+        "train_micro_batch_size_per_gpu": BATCH // world, "zero_optimization": {"stage": 2},
+        "zero_allow_untested_optimizer": True})
     for epoch in range(EPOCHS):
         loss = train_epoch(engine, images[train], labels[train], epoch, rank, world)
         if rank == 0:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learn to read handwritten digits with Keras under MultiWorkerMirroredStrategy, on all workers of the job.
 
-The data are the 1797 real images that scikit-learn carries. Worker 0 prints the accuracy on images that were not trained on, and each
-worker ends with 1 when it is below MIN_ACCURACY.
+The data are the 1797 real images that scikit-learn carries. Worker 0 prints the accuracy on images that were not
+trained on, and each worker ends with 1 when it is below MIN_ACCURACY.
 
 Environment: TF_CONFIG comes from the job; EPOCHS is the number of passes over the data (10).
 """
@@ -31,8 +31,10 @@ def load_data():
 
 
 def build_model():
-    model = keras.Sequential([keras.layers.Input((64,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(10)])
-    model.compile(optimizer=keras.optimizers.SGD(0.3), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model = keras.Sequential([keras.layers.Input((64,)), keras.layers.Dense(64, activation="relu"),
+                              keras.layers.Dense(10)])
+    model.compile(
+        optimizer=keras.optimizers.SGD(0.3), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model
 
 

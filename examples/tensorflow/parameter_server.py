@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Learn to read handwritten digits under ParameterServerStrategy: the chief hands out steps, workers compute them, and the variables
-lie on the parameter servers.
+"""Learn to read handwritten digits under ParameterServerStrategy: the chief hands out steps, workers compute them, and
+the variables lie on the parameter servers.
 
-The data are the 1797 real images that scikit-learn carries. The chief prints the accuracy on images that were not trained on, and ends
-with 1 when it is below MIN_ACCURACY. Workers and parameter servers serve until they are stopped.
+The data are the 1797 real images that scikit-learn carries. The chief prints the accuracy on images that were not
+trained on, and ends with 1 when it is below MIN_ACCURACY. Workers and parameter servers serve until they are stopped.
 
 Environment: TF_CONFIG comes from the job.
 """
@@ -44,7 +44,8 @@ class Network(tf.Module):
 
 
 def serve(cluster, task):
-    server = tf.distribute.Server(cluster.cluster_spec(), job_name=task["type"], task_index=task["index"], protocol="grpc", start=True)
+    server = tf.distribute.Server(cluster.cluster_spec(), job_name=task["type"], task_index=task["index"],
+                                  protocol="grpc", start=True)
     print(f"{task['type']} {task['index']} serves, process {os.getpid()}", flush=True)
     server.join()
 

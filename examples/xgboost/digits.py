@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boosted trees on handwritten digits with XGBoost, trained by all processes of the job together.
 
-The data are the 1797 real images that scikit-learn carries; each process takes its share. The master also runs the tracker, through which
-the processes find each other. It prints the accuracy on images that were not trained on; below MIN_ACCURACY the script ends with 1.
+The data are the 1797 real images that scikit-learn carries; each process takes its share. The master also runs the
+tracker, through which the processes find each other. It prints the accuracy on images that were not trained on; below
+MIN_ACCURACY the script ends with 1.
 
 Environment: MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK come from the job.
 """
@@ -34,7 +35,8 @@ def train():
     rank, world = collective.get_rank(), collective.get_world_size()
     print(f"rank {rank} of {world} is ready, process {os.getpid()}", flush=True)
     data, test = load_data(rank, world)
-    options = {"objective": "multi:softmax", "num_class": 10, "max_depth": 4, "eta": 0.3, "nthread": 1, "tree_method": "hist"}
+    options = {"objective": "multi:softmax", "num_class": 10, "max_depth": 4, "eta": 0.3, "nthread": 1,
+               "tree_method": "hist"}
     history = {}
     model = xgboost.train(options, data, TREES, evals=[(test, "test")], evals_result=history, verbose_eval=False)
     if rank == 0:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_resources.py PROGRAM FOLDER: a plugin brings a definition beside its kind; FOLDER has resources.so, with FlavorRuntime."""
+"""test_resources.py PROGRAM FOLDER: a plugin brings a definition beside its kind; FOLDER has resources.so, with
+FlavorRuntime."""
 import json
 import subprocess
 import sys
@@ -10,8 +11,8 @@ NAME = "flavorruntimes.example.org"
 
 
 def call(*words, text=None, isolation="none"):
-    return subprocess.run([PROGRAM, *words, "--plugins", FOLDER, f"--plugin-isolation={isolation}"], input=text, capture_output=True,
-                          text=True, check=False)
+    return subprocess.run([PROGRAM, *words, "--plugins", FOLDER, f"--plugin-isolation={isolation}"], input=text,
+                          capture_output=True, text=True, check=False)
 
 
 def runtime(**spec):
@@ -28,8 +29,9 @@ class Resources(unittest.TestCase):
         for isolation in ("none", "process"):
             crd = json.loads(self.ask("crds", "--kind", "flavorruntime", "-o", "json", isolation=isolation))
             self.assertEqual((crd["metadata"]["name"], crd["spec"]["scope"]), (NAME, "Cluster"))
-            self.assertEqual(crd["spec"]["names"], {"kind": "FlavorRuntime", "listKind": "FlavorRuntimeList", "plural": "flavorruntimes",
-                                                    "singular": "flavorruntime", "shortNames": ["frt"]})
+            self.assertEqual(crd["spec"]["names"], {"kind": "FlavorRuntime", "listKind": "FlavorRuntimeList",
+                                                    "plural": "flavorruntimes", "singular": "flavorruntime",
+                                                    "shortNames": ["frt"]})
             for command in ("crds", "manifests"):
                 items = json.loads(self.ask(command, "-o", "json", isolation=isolation))["items"]
                 self.assertEqual(sum(item["metadata"]["name"] == NAME for item in items), 1)
@@ -48,7 +50,8 @@ class Resources(unittest.TestCase):
     def test_lint_checks_it(self):
         for isolation in ("none", "process"):
             self.ask("lint", "--strict", "-", text=json.dumps(runtime(nodes=2, spare=1)), isolation=isolation)
-            for spec, words in (({"nodes": 0}, "spec.nodes"), ({"nodes": 2, "spare": 2}, "fewer spare nodes than nodes"),
+            for spec, words in (({"nodes": 0}, "spec.nodes"),
+                                ({"nodes": 2, "spare": 2}, "fewer spare nodes than nodes"),
                                 ({"nodes": 2, "node": 1}, "Unknown field"), ({}, 'member "nodes" is missing')):
                 done = call("lint", "-", text=json.dumps(runtime(**spec)), isolation=isolation)
                 self.assertEqual(done.returncode, 2, done.stdout)

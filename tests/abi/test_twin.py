@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_twin.py PROGRAM FOLDER: two plugins serve two versions of one kind; FOLDER has twin.so, which serves MPIJob of v2beta1."""
+"""test_twin.py PROGRAM FOLDER: two plugins serve two versions of one kind; FOLDER has twin.so, which serves MPIJob of
+v2beta1."""
 import json
 import pathlib
 import subprocess
@@ -12,14 +13,15 @@ KEPT = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 def call(*words, text=None, isolation="none"):
-    return subprocess.run([PROGRAM, *words, "--plugins", FOLDER, f"--plugin-isolation={isolation}"], input=text, capture_output=True,
-                          text=True, check=False)
+    return subprocess.run([PROGRAM, *words, "--plugins", FOLDER, f"--plugin-isolation={isolation}"], input=text,
+                          capture_output=True, text=True, check=False)
 
 
 def job(version, **spec):
     template = {"spec": {"containers": [{"name": "mpi", "image": "i", "command": ["sh", "-c", "echo by $TWIN"]}]}}
     return json.dumps({"apiVersion": f"kubeflow.org/{version}", "kind": "MPIJob", "metadata": {"name": f"m-{version}"},
-                       "spec": {"mpiReplicaSpecs": {"Launcher": {"template": template}, "Worker": {"replicas": 1, "template": template}},
+                       "spec": {"mpiReplicaSpecs": {"Launcher": {"template": template},
+                                                    "Worker": {"replicas": 1, "template": template}},
                                 **spec}})
 
 
@@ -33,7 +35,8 @@ class Twin(unittest.TestCase):
         for isolation in ("none", "process"):
             crd = json.loads(self.ask("crds", "--kind", "mpijob", "-o", "json", isolation=isolation))
             first, second = crd["spec"]["versions"]
-            self.assertEqual([(v["name"], v["storage"], v["served"]) for v in (first, second)], [("v1", True, True), ("v2beta1", False, True)])
+            self.assertEqual([(v["name"], v["storage"], v["served"]) for v in (first, second)],
+                             [("v1", True, True), ("v2beta1", False, True)])
             spec = [v["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] for v in (first, second)]
             self.assertEqual((spec[0]["sshAuthMountPath"], spec[1]["sshAuthMountPath"]["type"]), (KEPT, "string"))
             self.assertEqual((spec[0]["mainContainer"]["type"], spec[1]["mainContainer"]), ("string", KEPT))
@@ -52,7 +55,8 @@ class Twin(unittest.TestCase):
             page = json.loads(self.ask("explain", name, "-o", "json"))
             self.assertEqual((page["apiVersion"], page["otherVersions"]), ("kubeflow.org/v1", ["v2beta1"]))
         page = json.loads(self.ask("explain", "mpijob.v2beta1.kubeflow.org", "-o", "json"))
-        self.assertEqual((page["apiVersion"], page["otherVersions"], page["plugin"]["name"]), ("kubeflow.org/v2beta1", ["v1"], "twin"))
+        self.assertEqual((page["apiVersion"], page["otherVersions"], page["plugin"]["name"]),
+                         ("kubeflow.org/v2beta1", ["v1"], "twin"))
         self.assertIn("ALSO       mpijob.v2beta1.kubeflow.org", self.ask("explain", "mpijob"))
         field = self.ask("explain", "mpijob.v2beta1.kubeflow.org.spec.mpiImplementation")
         self.assertIn("Which MPI", field)
@@ -61,7 +65,8 @@ class Twin(unittest.TestCase):
 
     def test_each_version_has_its_own_rules(self):
         self.ask("lint", "-", text=job("v2beta1", mpiImplementation="MPICH"))
-        for text, words in ((job("v1", mpiImplementation="MPICH"), "Unknown field"), (job("v2beta1", mainContainer="mpi"), "Unknown field"),
+        for text, words in ((job("v1", mpiImplementation="MPICH"), "Unknown field"),
+                            (job("v2beta1", mainContainer="mpi"), "Unknown field"),
                             (job("v2beta1", mpiImplementation="LAM"), "LAM")):
             done = call("lint", "-", text=text)
             self.assertEqual(done.returncode, 2)

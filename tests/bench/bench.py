@@ -34,7 +34,8 @@ def job(folder, workers, command):
 
 
 def peak(pid):
-    """Peak KiB of a running process; 0 when it is gone. (The figure of wait4 starts with this interpreter's own size.)"""
+    """Peak KiB of a running process; 0 when it is gone. (The figure of wait4 starts with this interpreter's own
+    size.)"""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8") as f:
             return max((int(line.split()[1]) for line in f if line.startswith("VmHWM")), default=0)
@@ -68,15 +69,16 @@ def overhead(program, folder, rounds):
 
 def judgement(program, folder, rounds):
     """From the end of the last process of a job that fails until the run is over and has named the first fault."""
-    script = ('sleep 0.3; case $HOSTNAME in *worker-1) echo "ValueError: shard 7";; *) echo "RuntimeError: Connection closed by peer";; esac; '
+    script = ('sleep 0.3; case $HOSTNAME in *worker-1) echo "ValueError: shard 7";; *) echo "RuntimeError: Connection '
+              'closed by peer";; esac; '
               'touch "$ENDED/$HOSTNAME"; exit 1')
     path = job(folder, 2, f"sh, -c, {json.dumps(script)}")
     took = []
     for number in range(rounds):
         ended = os.path.join(folder, f"ended-{number}")
         os.mkdir(ended)
-        done = subprocess.run([program, "run", "-q", path], capture_output=True, text=True, env={**os.environ, "ENDED": ended},
-                              check=False)
+        done = subprocess.run([program, "run", "-q", path], capture_output=True, text=True,
+                              env={**os.environ, "ENDED": ended}, check=False)
         over = time.time()
         if done.returncode != 1 or "Worker-1" not in done.stdout + done.stderr:
             sys.exit(f"bench: the first fault is not named: {done.stdout}{done.stderr}")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Print what plugins in processes of their own cost, beside plugins in the program. usage: isolation.py BUILD_DIR [ROUNDS]
+"""Print what plugins in processes of their own cost, beside plugins in the program. usage: isolation.py BUILD_DIR
+[ROUNDS]
 
 Nothing here passes or fails: machines differ. Ratios come from runs that alternate.
 """
@@ -14,8 +15,10 @@ import time
 
 REPLICAS = 4000
 HEAD = "apiVersion: kubeflow.org/v1\nkind: {kind}\nmetadata: {{name: bench}}\nspec:\n  {field}:\n"
-REPLICA = "    {type}:\n      replicas: {count}\n      template: {{spec: {{containers: [{{name: {name}, image: none{more}}}]}}}}\n"
-KINDS = (("PyTorchJob", "pytorchReplicaSpecs", "pytorch", "Master", REPLICAS), ("XGBoostJob", "xgbReplicaSpecs", "xgboost", "Master", REPLICAS),
+REPLICA = ("    {type}:\n      replicas: {count}\n      template: {{spec: {{containers: [{{name: {name}, image: "
+           "none{more}}}]}}}}\n")
+KINDS = (("PyTorchJob", "pytorchReplicaSpecs", "pytorch", "Master", REPLICAS),
+         ("XGBoostJob", "xgbReplicaSpecs", "xgboost", "Master", REPLICAS),
          ("TFJob", "tfReplicaSpecs", "tensorflow", "Chief", REPLICAS // 4))
 
 
@@ -53,7 +56,8 @@ def workers(parent):
             if above != parent or words[0] != b"roundhouse-plugin-worker":
                 continue
             with open(folder + "/smaps_rollup", encoding="utf-8") as f:
-                found[os.path.basename(words[1].decode())] = sum(int(line.split()[1]) for line in f if line.startswith("Private_"))
+                found[os.path.basename(words[1].decode())] = sum(int(line.split()[1]) for line in f
+                                                                 if line.startswith("Private_"))
         except OSError:
             continue
     return found
@@ -62,7 +66,8 @@ def workers(parent):
 def memory(program, folder):
     """Private KiB of each idle worker, while a job of one process runs."""
     path = write(folder, "PyTorchJob", "pytorchReplicaSpecs", "pytorch", "Master", 1, ", command: [sleep, '30']")
-    run = subprocess.Popen([program, "run", "-q", "--plugin-isolation", "process", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run = subprocess.Popen([program, "run", "-q", "--plugin-isolation", "process", path], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
     found, until = {}, time.monotonic() + 20
     while len(found) < 5 and time.monotonic() < until:
         found = workers(run.pid)
@@ -79,9 +84,11 @@ def main():
         print(f"| what | in the program | in processes | ratio, median of {rounds} |\n|---|---|---|---|")
         for kind in KINDS:
             none, process, ratio = alternate([program, "render", write(folder, *kind)], rounds)
-            print(f"| render of a {kind[0]} of {kind[4]} pods | {none:.2f} s | {process:.2f} s | {ratio:.2f} |", flush=True)
+            print(f"| render of a {kind[0]} of {kind[4]} pods | {none:.2f} s | {process:.2f} s | {ratio:.2f} |",
+                  flush=True)
         none, process, ratio = alternate([program, "plugins", "list"], rounds * 3)
-        print(f"| load of the five plugins, `plugins list` | {none * 1e3:.1f} ms | {process * 1e3:.1f} ms | {ratio:.2f} |")
+        print(f"| load of the five plugins, `plugins list` | {none * 1e3:.1f} ms | {process * 1e3:.1f} ms | "
+              f"{ratio:.2f} |")
         for name, size in sorted(memory(program, folder).items()):
             print(f"| private memory of the idle worker of {name} | | {size} KiB | |")
 

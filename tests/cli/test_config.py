@@ -37,7 +37,8 @@ class Generated(Case):
         for form, file in (("markdown", "docs/configuration.md"), ("ini", "conf/roundhouse.ini")):
             made = self.good("config", "explain", "-o", form)
             if made != pathlib.Path(SOURCE, file).read_text(encoding="utf-8"):
-                self.fail(f"{file} is not what the table says: build/dev/bin/roundhouse config explain -o {form} > {file}")
+                self.fail(f"{file} is not what the table says: build/dev/bin/roundhouse config explain -o {form} > "
+                          f"{file}")
 
 
 class Check(Case):
@@ -49,7 +50,8 @@ class Check(Case):
         for text, words in (("[local]\nport = 1\n", 'unknown key "port" in section [local]; did you mean "ports"?'),
                             ("[loca]\nport = 1\n", "unknown section [loca]; did you mean [local]?"),
                             ("[local]\nports = 1\n", 'ports: "1" is not a range of ports; write FIRST-LAST'),
-                            ("[plugins]\nallow = mpj\n", 'allow: there is no file "mpj.so" in a folder of plugins; did you mean "mpi"?'),
+                            ("[plugins]\nallow = mpj\n",
+                             'allow: there is no file "mpj.so" in a folder of plugins; did you mean "mpi"?'),
                             ("[plugins]\npublic-key = x\n", 'public-key: "x" is not a public key of minisign'),
                             ("[plugin mpi]\nimage = x\n", 'unknown key "image" in section [plugin mpi]')):
             ini = self.ini(text)
@@ -100,7 +102,8 @@ class Show(Case):
 
     def test_the_text_is_a_configuration(self):
         """What is shown can be read, and shows the same again."""
-        ini = self.ini("[local]\nports = 21000-21999\n[plugin mpi]\nkubectl-delivery-image = a:1\n[plugins]\nallow = mpi\n")
+        ini = self.ini("[local]\nports = 21000-21999\n[plugin mpi]\nkubectl-delivery-image = a:1\n[plugins]\nallow = "
+                       "mpi\n")
         text = self.good("config", "show", "--config", ini)
         self.assertRegex(text, rf"(?m)^ports = 21000-21999 +; {ini}:2$")
         again = self.ini(text, "again.ini")
@@ -192,15 +195,18 @@ class Explain(Case):
         self.assertEqual(self.good("config", "explain", "local").count("KEY "), 8)
         for word in ("pytorch", "plugin pytorch"):
             self.assertEqual(self.good("config", "explain", word).count("KEY "), 3)
-        self.assertIn("TYPE     a whole number from 1", self.good("config", "explain", "pytorch.init-container-max-tries"))
+        self.assertIn("TYPE     a whole number from 1", self.good("config", "explain",
+                                                                  "pytorch.init-container-max-tries"))
 
     def test_json(self):
         rows = json.loads(self.good("config", "explain", "-o", "json"))
         self.assertGreater(len(rows), 40)
-        self.assertIn({"section": "local", "key": "max-restarts"}, [{key: row[key] for key in ("section", "key")} for row in rows])
+        self.assertIn({"section": "local", "key": "max-restarts"},
+                      [{key: row[key] for key in ("section", "key")} for row in rows])
 
     def test_unknown(self):
-        self.assertIn('there is no key or section "ports-x"; did you mean "ports"?', self.bad("config", "explain", "ports-x"))
+        self.assertIn('there is no key or section "ports-x"; did you mean "ports"?',
+                      self.bad("config", "explain", "ports-x"))
         self.assertIn("`roundhouse config explain` lists them", self.bad("config", "explain", "zzzzzzz"))
 
     def test_manual_page(self):
@@ -210,11 +216,13 @@ class Explain(Case):
     @unittest.skipUnless(shutil.which("bash"), "no bash")
     def test_completion(self):
         script = self.good("completion", "bash")
-        for words, reply in (("config", "explain"), ("config explain local.p", "local.ports"), ("config show -", "--output")):
+        for words, reply in (("config", "explain"), ("config explain local.p", "local.ports"),
+                             ("config show -", "--output")):
             line = ["roundhouse", *words.split(" ")]
             if words == "config":
                 line.append("e")
-            ask = (f"{script}\nCOMP_WORDS=({' '.join(line)}); COMP_CWORD={len(line) - 1}; _roundhouse; echo \"${{COMPREPLY[@]}}\"")
+            ask = (f"{script}\nCOMP_WORDS=({' '.join(line)}); COMP_CWORD={len(line) - 1}; _roundhouse; echo "
+                   f"\"${{COMPREPLY[@]}}\"")
             done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, timeout=60, check=False)
             self.assertIn(reply, done.stdout.split(), done.stderr)
 
@@ -237,14 +245,16 @@ class Pin(Case):
         everything = "[plugins]\n" + self.line("mpi") + self.line("pytorch")
         self.assertEqual(self.good("plugins", "pin", "--config", ini), everything)
         self.assertEqual(self.good("plugins", "pin", str(self.plugins / "mpi.so")), "[plugins]\n" + self.line("mpi"))
-        self.assertEqual(self.good("plugins", "--config", self.ini(f"{everything}path = plugins\n")).count(" ready "), 2)
+        self.assertEqual(self.good("plugins", "--config", self.ini(f"{everything}path = plugins\n")).count(" ready "),
+                         2)
 
     def test_write(self):
         """Comments, other keys and the file's mode stay; an allow-list that leaves a plugin out goes on to do so."""
         before = "; mine\n[plugins]\npath = plugins\n; which\nallow = pytorch ; this\n[local]\nports = 21000-21001"
         ini = self.ini(before)
         os.chmod(ini, 0o640)
-        self.assertEqual(self.good("plugins", "pin", "--write", "--config", ini), f"{os.path.realpath(ini)}: 1 plugins are pinned\n")
+        self.assertEqual(self.good("plugins", "pin", "--write", "--config", ini),
+                         f"{os.path.realpath(ini)}: 1 plugins are pinned\n")
         after = before.replace("allow = pytorch ; this\n", self.line("pytorch")) + "\n"
         self.assertEqual(pathlib.Path(ini).read_text(encoding="utf-8"), after)
         self.assertEqual(os.stat(ini).st_mode & 0o777, 0o640)
@@ -284,7 +294,8 @@ class Pin(Case):
                       self.bad("plugins", "pin", "--write", "--config", ini))
 
     def test_refusals(self):
-        self.assertIn("there is no plugin file in the configured folders", self.bad("plugins", "pin", "--config", self.ini("[plugins]\npath = x\n")))
+        self.assertIn("there is no plugin file in the configured folders",
+                      self.bad("plugins", "pin", "--config", self.ini("[plugins]\npath = x\n")))
         self.assertIn('plugin "/nonexistent.so": No such file', self.bad("plugins", "pin", "/nonexistent.so"))
         self.assertIn("option --write does not belong to `plugins list`", self.bad("plugins", "list", "--write"))
         ini = self.ini("[plugins]\npath = plugins\n")

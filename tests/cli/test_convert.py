@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""convert: jobs of old and other APIs, what is reported about each field, and that the results work as jobs of today."""
+"""convert: jobs of old and other APIs, what is reported about each field, and that the results work as jobs of
+today."""
 import json
 import pathlib
 
@@ -34,7 +35,8 @@ CASES = {
             "Master": {"replicas": 1, "template": POD, "restartPolicy": "Never"},
             "Worker": {"replicas": 2, "restartPolicy": "OnFailure",
                        "template": {"spec": {"containers": [{**POD["spec"]["containers"][0],
-                                                             "ports": [{"name": "tfjob-port", "containerPort": 3333}]}]}}},
+                                                             "ports": [{"name": "tfjob-port",
+                                                                        "containerPort": 3333}]}]}}},
             "PS": {"template": POD, "restartPolicy": "Never"}}},
         ["moved: spec.replicaSpecs to spec.tfReplicaSpecs", "lost: spec.tfImage", "lost: spec.tensorboard",
          "lost: spec.RuntimeId"]),
@@ -91,7 +93,8 @@ CASES = {
             "gpus": 8, "gpusPerNode": 4, "launcherOnMaster": True,
             "template": container(resources={"limits": {"cpu": 1}})}),
         {"mpiReplicaSpecs": {
-            "Launcher": {"replicas": 1, "restartPolicy": "OnFailure", "template": container(resources={"limits": {"cpu": 1}})},
+            "Launcher": {"replicas": 1, "restartPolicy": "OnFailure",
+                         "template": container(resources={"limits": {"cpu": 1}})},
             "Worker": {"replicas": 2, "restartPolicy": "Never",
                        "template": container(resources={"limits": {"cpu": 1, "nvidia.com/gpu": 4}})}},
          "slotsPerWorker": 4, "runPolicy": {"backoffLimit": 6}},
@@ -123,7 +126,8 @@ CASES = {
             "launcherCreationPolicy": "WaitForWorkersReady", "runLauncherAsWorker": True,
             "runPolicy": {"managedBy": "kubeflow.org/mpi-operator", "ttlSecondsAfterFinished": 5},
             "mpiReplicaSpecs": {"Launcher": {"template": container(command=["mpirun"])},
-                                "Worker": {"replicas": 2, "template": container(command=["/usr/sbin/sshd"], args=["-De"])}}}),
+                                "Worker": {"replicas": 2,
+                                           "template": container(command=["/usr/sbin/sshd"], args=["-De"])}}}),
         {"slotsPerWorker": 2, "runPolicy": {"ttlSecondsAfterFinished": 5, "backoffLimit": 6},
          "mpiReplicaSpecs": {"Launcher": {"restartPolicy": "OnFailure", "template": container(command=["mpirun"])},
                              "Worker": {"replicas": 2, "template": container()}}},
@@ -205,10 +209,12 @@ class Ways(Case):
 
     def test_the_main_container_comes_first(self):
         spec = {"mainContainer": "two", "mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": [
-            {"name": "one"}, {"name": "two"}, {"name": "three"}]}}}, "Worker": {"replicas": 1, "template": container()}}}
+            {"name": "one"}, {"name": "two"}, {"name": "three"}]}}},
+                                                            "Worker": {"replicas": 1, "template": container()}}}
         done = convert(json.dumps(manifest("MPIJob", "kubeflow.org/v1", spec)), "--to", "mpi-v2beta1")
         new = json.loads(done.stdout)["items"][0]["spec"]
-        self.assertEqual([each["name"] for each in new["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]],
+        self.assertEqual(
+            [each["name"] for each in new["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]],
                          ["two", "three", "one"])
         self.assertNotIn("mainContainer", new)
         self.assertIn("changed: spec.mainContainer", notes(done))
@@ -216,10 +222,12 @@ class Ways(Case):
     def test_containers_that_are_malformed_are_left_to_lint(self):
         for containers in ([{"image": "i"}, {"name": "two"}], ["x"], [None], "x", {}):
             template = {"spec": {"containers": containers}}
-            spec = {"mainContainer": "two", "mpiReplicaSpecs": {"Launcher": {"template": template}, "Worker": {"replicas": 1, "template": template}}}
+            spec = {"mainContainer": "two", "mpiReplicaSpecs": {"Launcher": {"template": template},
+                                                                "Worker": {"replicas": 1, "template": template}}}
             for old in (manifest("MPIJob", "kubeflow.org/v1", spec), manifest("MPIJob", "kubeflow.org/v2beta1", spec),
                         manifest("MPIJob", "kubeflow.org/v1alpha1", {"gpus": 2, "template": template}),
-                        manifest("TFJob", "kubeflow.org/v1alpha1", {"replicaSpecs": [{"tfPort": 1, "template": template}]})):
+                        manifest("TFJob", "kubeflow.org/v1alpha1",
+                                 {"replicaSpecs": [{"tfPort": 1, "template": template}]})):
                 to = ("--to", "mpi-v2beta1") if old["apiVersion"] == "kubeflow.org/v1" else ()
                 done = convert(json.dumps(old), *to)
                 self.assertEqual(done.returncode, 0, (containers, old["apiVersion"], done.stderr))
@@ -312,7 +320,8 @@ class Ways(Case):
         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
         for path in sorted(GOLDENS.glob("*.yaml")):
             done = convert(path.read_text(encoding="utf-8"))
-            self.assertEqual((done.returncode, done.stderr), (0, "roundhouse convert: no job needed a conversion\n"), path)
+            self.assertEqual((done.returncode, done.stderr), (0, "roundhouse convert: no job needed a conversion\n"),
+                             path)
         done = convert(json.dumps(config))
         self.assertEqual(json.loads(done.stdout)["items"], [config])
 
@@ -331,15 +340,17 @@ class Refusals(Case):
         self.assertRegex(done.stderr, words)
 
     def test_what_cannot_be_converted(self):
-        self.refused(CASES["tf v1beta2"][0], "TFJob of kubeflow.org/v1beta2 cannot be converted to kubeflow.org/v2beta1",
-                     "--to", "mpi-v2beta1")
+        self.refused(CASES["tf v1beta2"][0], "TFJob of kubeflow.org/v1beta2 cannot be converted to "
+                     "kubeflow.org/v2beta1", "--to", "mpi-v2beta1")
         for replicas, words in (({}, "must be a list of replicas"), ([1], "each item must be an object"),
                                 ([{"tfReplicaType": "PS"}, {"tfReplicaType": "PS"}], "two items have the type PS")):
             self.refused(manifest("TFJob", "kubeflow.org/v1alpha1", {"replicaSpecs": replicas}), words)
-        self.refused(manifest("MPIJob", "kubeflow.org/v1alpha1", {"gpus": 7, "gpusPerNode": 4, "template": container()}),
+        self.refused(manifest("MPIJob", "kubeflow.org/v1alpha1",
+                              {"gpus": 7, "gpusPerNode": 4, "template": container()}),
                      "7 processing units are not a multiple of the 4 of a node")
         for resources, path in (("x", "resources"), ({"limits": 3}, "resources.limits")):
-            self.refused(manifest("MPIJob", "kubeflow.org/v1alpha1", {"gpus": 2, "template": container(resources=resources)}),
+            self.refused(manifest("MPIJob", "kubeflow.org/v1alpha1",
+                                  {"gpus": 2, "template": container(resources=resources)}),
                          rf"spec.template.spec.containers\[0\].{path}: must be an object")
         self.refused(manifest("TFJob", "kubeflow.org/v1beta2", {"cleanPodPolicy": "All", "runPolicy": "x"}),
                      '"runPolicy" must be an object')

@@ -71,7 +71,8 @@ class Output(Case):
         pod = spec["additionalProperties"]["properties"]["template"]["properties"]["spec"]
         container = pod["properties"]["containers"]["items"]
         self.assertEqual(container["properties"], {"fieldOfTomorrow": {"type": "string"}})
-        self.assertTrue(pod["x-kubernetes-preserve-unknown-fields"] and container["x-kubernetes-preserve-unknown-fields"])
+        self.assertTrue(pod["x-kubernetes-preserve-unknown-fields"]
+                        and container["x-kubernetes-preserve-unknown-fields"])
 
     def test_bad_input(self):
         rows = [

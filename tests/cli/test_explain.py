@@ -17,7 +17,8 @@ class Kinds(Case):
         for kind in KINDS:
             text = self.page(kind)
             self.assertIn(f"KIND       {kind} (", text)
-            for part in ("kubeflow.org/v1", "PLUGIN", "REPLICA TYPES", "RULES", "FIELDS", "spec.runPolicy.suspend <boolean>"):
+            for part in ("kubeflow.org/v1", "PLUGIN", "REPLICA TYPES", "RULES", "FIELDS",
+                         "spec.runPolicy.suspend <boolean>"):
                 self.assertIn(part, text, kind)
             self.assertIn("\nENVIRONMENT\n", text)
             for name in (kind.lower(), kind.lower() + "s", kind.upper()):
@@ -70,12 +71,14 @@ class Fields(Case):
     def test_group_as_kubectl_takes_it(self):
         for name in ("pytorchjobs.kubeflow.org", "pytorchjob.v1.kubeflow.org", "PyTorchJob.KUBEFLOW.org"):
             self.assertEqual(call("explain", name).stdout, call("explain", "pytorchjob").stdout, name)
-            self.assertEqual(call("explain", f"{name}.spec.runPolicy").stdout, call("explain", "pytorchjob.spec.runPolicy").stdout)
+            self.assertEqual(call("explain", f"{name}.spec.runPolicy").stdout,
+                             call("explain", "pytorchjob.spec.runPolicy").stdout)
 
     def test_into_the_pod_template(self):
         text = call("explain", "paddlejob.spec.paddleReplicaSpecs.Worker.template.spec.containers.env").stdout
         self.assertIn("containers[].env <[]EnvVar>", text)
-        self.assertIn("  spec.paddleReplicaSpecs[Worker].template.spec.containers[].env[].valueFrom <EnvVarSource>\n", text)
+        self.assertIn("  spec.paddleReplicaSpecs[Worker].template.spec.containers[].env[].valueFrom <EnvVarSource>\n",
+                      text)
 
 
 class Mistakes(Case):
@@ -88,7 +91,8 @@ class Mistakes(Case):
     def test_what_is_not_there(self):
         self.refused("explain", "tfjbo", part="did you mean TFJob?")
         self.refused("explain", "tfjobs.kubeflow.com", part='it has no field "kubeflow"; there are')
-        self.refused("explain", "tfjob.status.condition", part='TFJob: status has no field "condition"; there are conditions,')
+        self.refused("explain", "tfjob.status.condition",
+                     part='TFJob: status has no field "condition"; there are conditions,')
         self.refused("explain", "tfjob.spec.sucessPolicy",
                      part='TFJob: spec has no field "sucessPolicy"; there are successPolicy,')
         self.refused("explain", "mpijob.spec.mpiReplicaSpecs.Chief", part="there are Worker, Launcher, replicas,")

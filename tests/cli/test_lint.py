@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lint: what V1 refused is refused in its words, what it wrongly let in too, and files of any kind get one clear message."""
+"""lint: what V1 refused is refused in its words, what it wrongly let in too, and files of any kind get one clear
+message."""
 import glob
 import json
 import os
@@ -50,10 +51,12 @@ class Goldens(Case):
 
 
 class Hangs(Case):
-    """What starts, and then waits for ever: ranks that nobody starts, and variables of one's own that are not what the program sees."""
+    """What starts, and then waits for ever: ranks that nobody starts, and variables of one's own that are not what the
+    program sees."""
 
     def lint(self, command, spec='nprocPerNode: "2"', env=""):
-        text = job().replace("command: [sh, -c, 'exit 0']", f"command: {command}" + (f"\n            env: {env}" if env else ""))
+        text = job().replace("command: [sh, -c, 'exit 0']",
+                             f"command: {command}" + (f"\n            env: {env}" if env else ""))
         path = self.file(text.replace("spec:\n  pytorch", f"spec:\n  {spec}\n  pytorch", 1))
         done = call("lint", path)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -62,8 +65,9 @@ class Hangs(Case):
     def test_ranks_that_nobody_starts(self):
         words = 'spec.nprocPerNode is "2", so WORLD_SIZE counts that many processes of each replica'
         single = ["[python, train.py]", "[/usr/bin/python3.11, -u, train.py]", '[sh, -c, "cd /x && python3 train.py"]']
-        several = ["[torchrun, train.py]", "[python, -m, torch.distributed.run, train.py]", "[python3, -m, torch.distributed.launch, x]",
-                   "[accelerate, launch, train.py]", '[sh, -c, "exec torchrun train.py"]', "[./train]",
+        several = ["[torchrun, train.py]", "[python, -m, torch.distributed.run, train.py]",
+                   "[python3, -m, torch.distributed.launch, x]", "[accelerate, launch, train.py]",
+                   '[sh, -c, "exec torchrun train.py"]', "[./train]",
                    "[python, -m, accelerate.commands.launch, x]"]
         for command in single:
             self.assertIn(words, self.lint(command), command)
@@ -73,10 +77,12 @@ class Hangs(Case):
             self.assertNotIn("WORLD_SIZE", self.lint(single[0], spec), spec)
 
     def test_variables_that_the_job_replaces(self):
-        env = '[{name: WORLD_SIZE, value: "7"}, {name: MASTER_ADDR, value: one-master-0}, {name: MINE, value: x}, {name: RANK, value: "5"}]'
+        env = ('[{name: WORLD_SIZE, value: "7"}, {name: MASTER_ADDR, value: one-master-0}, {name: MINE, value: x}, '
+               '{name: RANK, value: "5"}]')
         shown = self.lint("[torchrun, x]", "runPolicy: {}", env)
         at = "spec.pytorchReplicaSpecs[Master].template.spec.containers[0]"
-        self.assertIn(f'{at}.env[0]: WORLD_SIZE: "7" has no effect: the job sets WORLD_SIZE after it, to "1" in Master-0', shown)
+        self.assertIn(f'{at}.env[0]: WORLD_SIZE: "7" has no effect: the job sets WORLD_SIZE after it, to "1" in '
+                      'Master-0', shown)
         self.assertIn(f'{at}.env[3]: RANK: "5" has no effect', shown)
         # the same value, and a variable of one's own
         self.assertNotIn("MASTER_ADDR", shown)
@@ -101,7 +107,8 @@ class Fields(Case):
              'spec.pytorchReplicaSpecs[Master].restartpolicy: Unknown field: did you mean "restartPolicy"'),
             (base.replace("image:", "imgae:"), 'containers[0].imgae: Unknown field: did you mean "image"'),
             (base.replace("spec:\n  pyt", "spec:\n  runPolicy: {backofLimit: 3}\n  pyt"), 'spec.runPolicy.backofLimit'),
-            (base.replace("spec:\n  pyt", "spec:\n  frobnicate: 1\n  pyt"), "spec.frobnicate: Unknown field: remove it"),
+            (base.replace("spec:\n  pyt", "spec:\n  frobnicate: 1\n  pyt"),
+             "spec.frobnicate: Unknown field: remove it"),
         ]
         for text, part in rows:
             self.check(text, part)
@@ -119,15 +126,18 @@ class Fields(Case):
         self.check(text, "spec.cleanPodPolicy: Unknown field: move it to spec.runPolicy.cleanPodPolicy")
         done = call("render", self.file(text))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("warning: spec.cleanPodPolicy: Unknown field: move it to spec.runPolicy.cleanPodPolicy", done.stderr)
+        self.assertIn("warning: spec.cleanPodPolicy: Unknown field: move it to spec.runPolicy.cleanPodPolicy",
+                      done.stderr)
         text = job().replace("        spec:\n", "        spec:\n          resources: {limits: {cpu: 1}}\n")
         self.check(text, "template.spec.resources: Kubernetes 1.34 takes this for cpu and memory of the pod", status=0)
         # MPI has one at the top, too
-        mpi = job().replace("PyTorchJob", "MPIJob").replace("pytorchReplicaSpecs", "cleanPodPolicy: None\n  mpiReplicaSpecs")
+        mpi = job().replace("PyTorchJob", "MPIJob").replace("pytorchReplicaSpecs",
+                                                            "cleanPodPolicy: None\n  mpiReplicaSpecs")
         self.check(mpi.replace("Master", "Launcher"), "1 job, no error, 0 warnings", status=0)
 
     def test_null_in_a_map_is_absent(self):
-        text = job() + ("            resources: {limits: {cpu: , memory: 1Gi}, requests: }\n            env: [{name: A, value: }]\n"
+        text = job() + ("            resources: {limits: {cpu: , memory: 1Gi}, requests: }\n            env: [{name: "
+                        "A, value: }]\n"
                         "          nodeSelector: {a: }\n    Worker:\n")
         self.check(text, "1 job, no error, 0 warnings", status=0)
         done = call("render", self.file(text))
@@ -145,7 +155,10 @@ spec:
     Launcher:
       template:
         spec:
-          initContainers: [{name: wait, image: i, volumeMounts: [{name: mpi-job-config, mountPath: /a}, {name: mpi-job-kubectl, mountPath: /b}]}]
+          initContainers:
+          - name: wait
+            image: i
+            volumeMounts: [{name: mpi-job-config, mountPath: /a}, {name: mpi-job-kubectl, mountPath: /b}]
           containers: [{name: mpi, image: i}]
     Worker:
       template:
@@ -156,16 +169,21 @@ spec:
         self.assertEqual(call("render", self.file(text % "mpi-job-config")).returncode, 0)
         for name in ("mpi-job-kubectl", "none"):
             # workers have no kubectl
-            self.check(text % name, f'spec.mpiReplicaSpecs[Worker].template.spec.containers[0].volumeMounts[0].name: Not found: "{name}"')
+            self.check(text % name, 'spec.mpiReplicaSpecs[Worker].template.spec.containers[0].volumeMounts[0].name: '
+                       f'Not found: "{name}"')
 
     def test_duplicates(self):
-        self.check(job() + "            env: [{name: A}, {name: A}]\n", 'containers[0].env[1]: Duplicate value: {"name":"A"}')
-        self.check(job() + "            ports: [{containerPort: 1}, {containerPort: 1, protocol: TCP}]\n", "ports[1]: Duplicate value")
-        self.check(job() + "          volumes: [{name: a, emptyDir: {}}, {name: a, emptyDir: {}}]\n", "volumes[1].name: Duplicate value")
+        self.check(job() + "            env: [{name: A}, {name: A}]\n",
+                   'containers[0].env[1]: Duplicate value: {"name":"A"}')
+        self.check(job() + "            ports: [{containerPort: 1}, {containerPort: 1, protocol: TCP}]\n",
+                   "ports[1]: Duplicate value")
+        self.check(job() + "          volumes: [{name: a, emptyDir: {}}, {name: a, emptyDir: {}}]\n",
+                   "volumes[1].name: Duplicate value")
 
     def test_quantities(self):
-        for text, good in (("${CPU}", False), ("", False), ("1e", False), ("1e1.5", False), ("-1", False), ("1 Gi", False), ("500m", True),
-                           ("1e3", True), ("1E-2", True), ("+2", True), (".5", True), ("1.", True), ("12E", True), ("3Ki", True)):
+        for text, good in (("${CPU}", False), ("", False), ("1e", False), ("1e1.5", False), ("-1", False),
+                           ("1 Gi", False), ("500m", True), ("1e3", True), ("1E-2", True), ("+2", True), (".5", True),
+                           ("1.", True), ("12E", True), ("3Ki", True)):
             text = job() + f"            resources: {{limits: {{cpu: '{text}'}}}}\n"
             self.check(text, "limits[cpu]: Invalid value" if not good else "no error", status=0 if good else 2)
         self.check(job() + "            resources: {limits: {cpu: 0.5}}\n", "must be of type integer or string")
@@ -190,7 +208,8 @@ spec:
         self.assertNotEqual(*names)
 
     def test_apis_of_others(self):
-        rows = [("kubeflow.org/v2beta1", "MPIJob", "MPI Operator"), ("trainer.kubeflow.org/v1alpha1", "TrainJob", "Kubeflow Trainer"),
+        rows = [("kubeflow.org/v2beta1", "MPIJob", "MPI Operator"),
+                ("trainer.kubeflow.org/v1alpha1", "TrainJob", "Kubeflow Trainer"),
                 ("kubeflow.org/v1beta2", "TFJob", "came before Training Operator V1"),
                 ("xgboostjob.kubeflow.org/v1", "XGBoostJob", "former XGBoost operator")]
         for version, kind, whose in rows:
@@ -216,14 +235,16 @@ spec:
         self.assertEqual(done.returncode, 2)
         misspelt = [r for r in rows if r["path"].endswith("imgae")]
         self.assertEqual(len(misspelt), 1)
-        self.assertEqual((misspelt[0]["severity"], misspelt[0]["kind"], misspelt[0]["name"]), ("warning", "PyTorchJob", "one"))
+        self.assertEqual((misspelt[0]["severity"], misspelt[0]["kind"], misspelt[0]["name"]),
+                         ("warning", "PyTorchJob", "one"))
 
     def test_json_report_has_files_that_cannot_be_read(self):
         broken, missing = self.file("a: [1\n"), os.path.join(self.folder, "missing.yaml")
         done = call("lint", "-o", "json", broken, missing)
         rows = json.loads(done.stdout)
         self.assertEqual((done.returncode, done.stderr), (2, ""))
-        self.assertEqual([(r["source"], r["severity"], r["kind"]) for r in rows], [(broken, "error", ""), (missing, "error", "")])
+        self.assertEqual([(r["source"], r["severity"], r["kind"]) for r in rows],
+                         [(broken, "error", ""), (missing, "error", "")])
         self.assertIn("line 2", rows[0]["detail"])
 
     def test_a_kind_of_ours_in_another_group_is_refused(self):
@@ -250,15 +271,18 @@ spec:
     def test_strict(self):
         """Warnings are errors, and so is an object beside the jobs that was meant to be one."""
         odd = job().replace("metadata:", "metadata:\n  annotations: {roundhouse.dev/restrat: job}", 1)
-        path = self.file(odd if "restrat" in odd else job().replace("metadata: {", "metadata: {annotations: {roundhouse.dev/restrat: job}, "))
+        path = self.file(odd if "restrat" in odd else job().replace("metadata: {",
+                "metadata: {annotations: {roundhouse.dev/restrat: job}, "))
         done = call("lint", path)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("warning: metadata.annotations[roundhouse.dev/restrat]", done.stdout)
         done = call("lint", "--strict", path)
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn("error: metadata.annotations[roundhouse.dev/restrat]", done.stdout)
-        self.assertEqual({row["severity"] for row in json.loads(call("lint", "--strict", "-o", "json", path).stdout)}, {"error"})
-        path = self.file(job() + "---\n" + job("two").replace("kubeflow.org", "loom.example.com").replace("PyTorchJob", "LoomJob"))
+        self.assertEqual({row["severity"] for row in json.loads(call("lint", "--strict", "-o", "json", path).stdout)},
+                         {"error"})
+        path = self.file(job() + "---\n" + job("two").replace("kubeflow.org", "loom.example.com").replace("PyTorchJob",
+                                                                                                          "LoomJob"))
         self.assertEqual(call("lint", path).returncode, 0)
         done = call("lint", "--strict", path)
         self.assertEqual(done.returncode, 2, done.stdout)
@@ -276,7 +300,8 @@ spec:
     def test_run_and_render_warn_of_unknown_fields(self):
         """The job goes on without the field, as on a cluster, but nobody has to guess why it has no effect."""
         path = self.file(job(command="'echo ran'").replace("restartPolicy:", "restartPolcy:"))
-        expected = 'job.yaml: PyTorchJob one: warning: spec.pytorchReplicaSpecs[Master].restartPolcy: Unknown field: did you mean "restartPolicy"?'
+        expected = ('job.yaml: PyTorchJob one: warning: spec.pytorchReplicaSpecs[Master].restartPolcy: Unknown field: '
+                    'did you mean "restartPolicy"?')
         for command, out in (("run", "ran"), ("render", "kind: Pod")):
             done = call(command, path)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -332,7 +357,8 @@ class Files(Case):
             data = bytearray(base)
             for _ in range(chooser.randint(1, 6)):
                 at = chooser.randrange(len(data))
-                data[at:at + chooser.randint(0, 3)] = bytes(chooser.choices(b"\n\t :-[]{}\"'&*%!|>0aZ\xff", k=chooser.randint(0, 3)))
+                data[at:at + chooser.randint(0, 3)] = bytes(chooser.choices(b"\n\t :-[]{}\"'&*%!|>0aZ\xff",
+                                                                            k=chooser.randint(0, 3)))
             path = os.path.join(self.folder, "m.yaml")
             with open(path, "wb") as out:
                 out.write(data)
@@ -341,7 +367,8 @@ class Files(Case):
 
 class Annotations(Case):
     def test_misspelt_one_of_ours_is_a_warning(self):
-        text = job().replace("  name: one", "  name: one\n  annotations: {roundhouse.dev/restrt: job, example.org/own: x}")
+        text = job().replace("  name: one", "  name: one\n  annotations: {roundhouse.dev/restrt: job, "
+                             "example.org/own: x}")
         done = call("lint", self.file(text))
         self.assertEqual(done.returncode, 0)
         self.assertIn('warning: metadata.annotations[roundhouse.dev/restrt]: unknown annotation', done.stdout)

@@ -24,7 +24,8 @@ class New(Case):
             return text.read()
 
     def files(self, folder):
-        return {os.path.relpath(os.path.join(root, name), folder) for root, _, names in os.walk(folder) for name in names}
+        return {os.path.relpath(os.path.join(root, name), folder) for root, _,
+                names in os.walk(folder) for name in names}
 
     def test_files_of_each_language(self):
         for lang, own in OWN.items():
@@ -41,19 +42,21 @@ class New(Case):
 
     def test_names(self):
         folder = self.place("foo")
-        done = self.new("my-foo", "--kind", "FooJob", "--replicas", "Head,Worker,Server2", "--lang", "c", "--group", "ml.example.com",
-                        "--dir", folder)
+        done = self.new("my-foo", "--kind", "FooJob", "--replicas", "Head,Worker,Server2", "--lang", "c", "--group",
+                        "ml.example.com", "--dir", folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         source, sample = self.read(folder, "plugin.c"), self.read(folder, "job.yaml")
-        for words in ('.name = "my-foo"', '.kind = "FooJob"', '.plural = "foojobs"', '.group = "ml.example.com"', '.name = "Server2"',
-                      "&my_foo_type_server2,", '"MY_FOO_RANK', '.replicas_field = "myFooReplicaSpecs"', '.leader_fallback = "Head"'):
+        for words in ('.name = "my-foo"', '.kind = "FooJob"', '.plural = "foojobs"', '.group = "ml.example.com"',
+                      '.name = "Server2"', "&my_foo_type_server2,", '"MY_FOO_RANK',
+                      '.replicas_field = "myFooReplicaSpecs"', '.leader_fallback = "Head"'):
             self.assertIn(words, source.replace("\\", ""))
         self.assertEqual(source.count("RH_REPLICA_LEADER"), 1)
         self.assertEqual(re.findall(r"^    (\w+):$", sample, re.M), ["Head", "Worker", "Server2"])
 
     def test_one_type_leads_nobody(self):
         folder = self.place("foo")
-        self.assertEqual(self.new("foo", "--kind", "FooJob", "--replicas", "Peer", "--lang", "cpp", "--dir", folder).returncode, 0)
+        self.assertEqual(self.new("foo", "--kind", "FooJob", "--replicas", "Peer", "--lang", "cpp", "--dir",
+                                  folder).returncode, 0)
         source = self.read(folder, "plugin.cpp")
         self.assertIn('replica_type("Peer", RH_REPLICA_REQUIRED, 1, 0)', source)
 

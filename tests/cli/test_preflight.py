@@ -55,9 +55,11 @@ class Preflight(Case):
         with open(os.path.join(tools, "no-such-program"), "w", encoding="utf-8") as out:
             out.write("#!/bin/sh\necho it is $KEY\n")
         os.chmod(out.name, 0o755)
-        secret = self.file("apiVersion: v1\nkind: Secret\nmetadata: {name: token}\nstringData: {KEY: there}\n", "s.yaml")
+        secret = self.file("apiVersion: v1\nkind: Secret\nmetadata: {name: token}\nstringData: {KEY: there}\n",
+                           "s.yaml")
         path = self.file(BAD.replace("python3, /opt/mnist/mnist.py", "sh, -c, 'exit 0'"))
-        done = call("run", "--no-keep", path, secret, "--image", f"example/*={tools}", "--volume", f"data={self.folder}")
+        done = call("run", "--no-keep", path, secret, "--image", f"example/*={tools}", "--volume",
+                    f"data={self.folder}")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("it is there", done.stdout)
 
@@ -84,7 +86,8 @@ class Plan(Case):
         done = call("run", "--dry-run", self.file(job()), "--image", "example/*=/usr")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("PyTorchJob one", done.stdout)
-        self.assertIn("  Master: 1 replica\n    pytorch: sh -c exit 0\n      image example/train:1: /usr (--image)\n", done.stdout)
+        self.assertIn("  Master: 1 replica\n    pytorch: sh -c exit 0\n      image example/train:1: /usr (--image)\n",
+                      done.stdout)
         self.assertTrue(done.stdout.endswith("nothing was started\n"))
 
     def test_json(self):

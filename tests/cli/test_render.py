@@ -32,7 +32,8 @@ class ClusterDomain(Case):
         with tempfile.NamedTemporaryFile("w", suffix=".ini") as ini:
             ini.write("[plugin tensorflow]\ncluster-domain = cluster.local\n")
             ini.flush()
-            self.assertIn("t-worker-1.team.svc.cluster.local:2222", self.render("example.org", "--config", ini.name).stdout)
+            self.assertIn("t-worker-1.team.svc.cluster.local:2222",
+                          self.render("example.org", "--config", ini.name).stdout)
 
     def test_value_that_is_none(self):
         done = self.render("a_b")

@@ -61,12 +61,13 @@ class Runs(Case):
         """Start a run and wait until its job runs; it is killed at the end of the test."""
         path = self.file(text, f"job-{time.monotonic_ns()}.yaml")
         before = {row["name"] for row in self.ls()}
-        child = subprocess.Popen([program.PROGRAM, "run", *options, path], env=self.env, text=True, stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        child = subprocess.Popen([program.PROGRAM, "run", *options, path], env=self.env, text=True,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(self.end, child)
 
         def running():
-            return [row["name"] for row in self.ls() if row["name"] not in before and row["jobs"][0]["state"] == "Running"]
+            return [row["name"] for row in self.ls() if row["name"] not in before
+                    and row["jobs"][0]["state"] == "Running"]
         return child, wait_for(running, "the run")[0]
 
     @staticmethod
@@ -85,7 +86,8 @@ class List(Runs):
         self.assertFalse(os.path.exists(self.runs))
 
     def test_runs_that_go_on_and_that_have_ended(self):
-        self.call("run", self.file(jobs("bad", "'exit 0'", "'echo no data; exit 3'").replace("'exit 0'", "'sleep 100'")))
+        self.call("run", self.file(jobs("bad", "'exit 0'", "'echo no data; exit 3'").replace("'exit 0'",
+                                                                                             "'sleep 100'")))
         self.call("run", self.file(jobs("good")))
         _, name = self.start(jobs("slow", "'exec sleep 600'", "'exec sleep 600'"))
         done = self.call("ls")
@@ -93,7 +95,8 @@ class List(Runs):
         self.assertRegex(lines[0], r"^RUN +JOB +STATE +REPLICAS +AGE +DURATION +FIRST FAULT$")
         self.assertRegex(lines[1], rf"^{name} +slow +Running +[0-3]/3 running +\S+ +\S+ +$")
         self.assertRegex(lines[2], r"^good-\d{8}-\d{6} +good +Succeeded +3 succeeded ")
-        self.assertRegex(lines[3], r"^bad-\d{8}-\d{6} +bad +Failed +.* failed.* Worker-\d \(container pytorch\).* exited with code 3$")
+        self.assertRegex(lines[3], r"^bad-\d{8}-\d{6} +bad +Failed +.* failed.* Worker-\d \(container pytorch\).* "
+                         r"exited with code 3$")
         self.assertEqual([row["state"] for row in self.ls()], ["Running", "Succeeded", "Failed"])
         self.assertEqual([row["name"] for row in self.ls("--running")], [name])
         self.assertEqual(self.call("ls", "-r", "-o", "name").stdout, name + "\n")
@@ -184,15 +187,18 @@ class Logs(Runs):
                                (("logs", "j", "--since", "soon"), 'option --since: "soon" is neither'),
                                (("logs", "j", "--tail", "x"), 'option --tail: "x" is not a count'),
                                (("attach", "j"), "no run of a job"), (("stop", "j"), "no run of a job"),
-                               (("runs", "prune"), "use --keep N"), (("runs", "list"), "`roundhouse ls` lists the runs")):
+                               (("runs", "prune"), "use --keep N"),
+                               (("runs", "list"), "`roundhouse ls` lists the runs")):
             done = self.call(*words)
             self.assertEqual(done.returncode, 2, (words, done.stdout, done.stderr))
             self.assertIn(message, done.stderr, words)
 
     def test_follow_ends_with_the_run(self):
         go = os.path.join(self.folder, "go")
-        self.start(jobs("j", f"'echo early; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo late; printf end'", "'echo hi; exec sleep 600'"))
-        with subprocess.Popen([program.PROGRAM, "logs", "-f", "j", "master-0"], env=self.env, stdout=subprocess.PIPE, text=True) as child:
+        self.start(jobs("j", f"'echo early; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo late; printf end'",
+                        "'echo hi; exec sleep 600'"))
+        with subprocess.Popen([program.PROGRAM, "logs", "-f", "j", "master-0"], env=self.env, stdout=subprocess.PIPE,
+                              text=True) as child:
             self.assertEqual(child.stdout.readline(), "early\n")
             self.file("", "go")
             self.assertEqual(child.stdout.read(), "late\nend\n")
@@ -200,7 +206,8 @@ class Logs(Runs):
 
     def test_follow_ends_with_a_killed_run(self):
         run, _ = self.start(job("j", "'echo early; exec sleep 600'"))
-        with subprocess.Popen([program.PROGRAM, "logs", "-f", "j"], env=self.env, stdout=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen([program.PROGRAM, "logs", "-f", "j"], env=self.env, stdout=subprocess.PIPE,
+                              text=True) as child:
             self.assertEqual(child.stdout.readline(), "master-0 | early\n")
             run.send_signal(signal.SIGKILL)
             self.assertEqual(child.stdout.read(), "")
@@ -209,7 +216,8 @@ class Logs(Runs):
     def test_attach_ends_as_the_run(self):
         go = os.path.join(self.folder, "go")
         self.start(job("j", f"'echo early; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo late; exit 5'"))
-        with subprocess.Popen([program.PROGRAM, "attach", "j"], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen([program.PROGRAM, "attach", "j"], env=self.env, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as child:
             self.assertEqual(child.stdout.readline(), "master-0 | early\n")
             self.file("", "go")
             self.assertEqual(child.stdout.read(), "master-0 | late\n")
@@ -257,12 +265,14 @@ class Describe(Runs):
     def test_all_that_is_known(self):
         self.call("run", self.file(job("j", "'echo the cause; exit 3'")))
         done = self.call("describe", "j")
-        for pattern in (r"(?m)^Run: +j-\d", r"(?m)^State: +Failed$", r"(?m)^From: +/.*job\.yaml$", r"(?m)^Logs: +/.*/logs$",
-                        r"\nPyTorchJob default/j: Failed, replicas: 1 failed\n", r"\n  Master-0 +Failed +3 +0 +\S+ *\n",
+        for pattern in (r"(?m)^Run: +j-\d", r"(?m)^State: +Failed$", r"(?m)^From: +/.*job\.yaml$",
+                        r"(?m)^Logs: +/.*/logs$", r"\nPyTorchJob default/j: Failed, replicas: 1 failed\n",
+                        r"\n  Master-0 +Failed +3 +0 +\S+ *\n",
                         r"\n  First fault: Master-0 \(container pytorch\) exited with code 3:\n      the cause\n",
                         r"\nEvents, by the time since the start:\n.*Created"):
             self.assertRegex(done.stdout, pattern)
-        self.assertEqual(json.loads(self.call("describe", "-o", "json", "j").stdout)["jobs"][0]["firstFault"]["exitCode"], 3)
+        self.assertEqual(json.loads(self.call("describe", "-o", "json",
+                                              "j").stdout)["jobs"][0]["firstFault"]["exitCode"], 3)
 
 
 class Detached(Runs):
@@ -297,12 +307,14 @@ class Detached(Runs):
 
     def test_bad_input_is_reported_before(self):
         for text, status, message in ((job("j").replace("PyTorchJob", "PyTrochJob"), 2, "PyTrochJob"),
-                                      (job("j").replace("spec:\n", "spec:\n  runPolicy: {suspend: true}\n", 1), 2, "suspend")):
+                                      (job("j").replace("spec:\n", "spec:\n  runPolicy: {suspend: true}\n", 1), 2,
+                                       "suspend")):
             done = self.call("run", "-d", self.file(text))
             self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
             self.assertIn(message, done.stderr)
             self.assertEqual(self.ls(), [])
-        for words, message in ((("-d", "--no-keep"), "option --detach needs"), (("--wait",), "option --wait is for --detach")):
+        for words, message in ((("-d", "--no-keep"), "option --detach needs"),
+                               (("--wait",), "option --wait is for --detach")):
             done = self.call("run", *words, self.file(job("j")))
             self.assertEqual(done.returncode, 2)
             self.assertIn(message, done.stderr)
@@ -314,8 +326,8 @@ class Processes(Runs):
         self.start(job("k", "'exec sleep 603'"))
         rows = json.loads(self.call("ps", "-o", "json", name).stdout)
         self.assertEqual(sorted((row["job"], row["replica"], row["command"]) for row in rows),
-                         [("j", "master-0", "sleep 600"), ("j", "master-0", "sleep 601"), ("j", "worker-0", "sleep 602"),
-                          ("j", "worker-1", "sleep 602")])
+                         [("j", "master-0", "sleep 600"), ("j", "master-0", "sleep 601"),
+                          ("j", "worker-0", "sleep 602"), ("j", "worker-1", "sleep 602")])
         for row in rows:
             with open(f"/proc/{row['pid']}/cmdline", "rb") as file:
                 self.assertEqual(file.read().replace(b"\0", b" ").decode().strip(), row["command"])
@@ -335,9 +347,11 @@ class Processes(Runs):
         old = self.call("ps", "--workers", "none")
         self.assertNotEqual(new.returncode, 0)
         self.assertEqual((old.returncode, old.stderr),
-                         (new.returncode, "roundhouse ps: the word for a parameter server is `roundhouse comm ps`\n" + new.stderr))
+                         (new.returncode, "roundhouse ps: the word for a parameter server is `roundhouse comm ps`\n"
+                          + new.stderr))
         self.assertIn("--rule", self.call("comm", "ps", "--help").stdout)
-        self.assertIn("unknown option --output", self.call("comm", "ps", "-o", "json").stderr + self.call("comm", "ps", "--output", "json").stderr)
+        self.assertIn("unknown option --output", self.call("comm", "ps", "-o", "json").stderr
+                      + self.call("comm", "ps", "--output", "json").stderr)
 
     def test_what_replicas_use(self):
         _, name = self.start(jobs("j", "'echo hello; while :; do :; done'", "'exec sleep 600'"))
@@ -375,7 +389,8 @@ class Again(Runs):
         self.file(job("j", "'echo changed'"))
         os.chdir("/")
         done = self.call("rerun", "-q", "j")
-        self.assertEqual((done.returncode, done.stdout), (0, f"master-0 | hello\nmaster-0 | {os.path.realpath(self.folder)}\n"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, f"master-0 | hello\nmaster-0 | {os.path.realpath(self.folder)}\n"), done.stderr)
         self.assertEqual(len(self.ls()), 2)
         self.assertEqual(self.call("rerun", "k").returncode, 2)
 

@@ -60,7 +60,8 @@ class Pipes(Case):
     def test_failure_shows_the_replica_and_its_last_lines(self):
         done = call("run", self.file(job(command="'echo the cause; exit 7'")))
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"First fault: Master-0 \(container pytorch\) exited with code 7:\n    the cause\n")
+        self.assertRegex(done.stderr, r"First fault: Master-0 \(container pytorch\) exited with code 7:\n    the "
+                         r"cause\n")
         self.assertRegex(done.stderr, r"(?m)^Master-0 +Failed +7 ")
 
     def test_traceback_is_shown_once_and_as_it_was(self):
@@ -92,7 +93,8 @@ class Pipes(Case):
     def test_timed_out_run_shows_what_hangs(self):
         done = call("run", "--timeout", "3", self.file(job(command="'echo reading; sleep 100'")))
         self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stderr, r"\nFirst fault: Master-0 had not ended; it wrote last \S+ ago:\n    reading\nTimedOut\n")
+        self.assertRegex(done.stderr, r"\nFirst fault: Master-0 had not ended; it wrote last \S+ ago:\n    "
+                         r"reading\nTimedOut\n")
 
     def test_logs_are_live_behind_a_pipe(self):
         go = os.path.join(self.folder, "go")
@@ -179,7 +181,8 @@ class Pipes(Case):
         for words, status in (((), 0), (("--strict",), 1), (("-q",), 0)):
             done = call("run", *words, path)
             self.assertEqual(done.returncode, status, done.stderr)
-            self.assertRegex(done.stderr, r"WARNING: PyTorchJob one succeeded by .* these replicas failed: Worker-0; --strict")
+            self.assertRegex(done.stderr, r"WARNING: PyTorchJob one succeeded by .* these replicas failed: Worker-0; "
+                             r"--strict")
         rows = [json.loads(line) for line in call("run", "-o", "json", path).stdout.splitlines()]
         self.assertEqual(len([r for r in rows if r["type"] == "warning"]), 1)
 
@@ -207,7 +210,8 @@ class Pipes(Case):
 
 class Terminal(Case):
     def test_status_line_is_wiped_before_anything_else_is_written(self):
-        status, text = on_terminal("run", self.file(job("a-long-name-that-needs-more-than-a-line", "'echo hello; sleep 0.3'")))
+        status, text = on_terminal("run", self.file(job("a-long-name-that-needs-more-than-a-line",
+                                                        "'echo hello; sleep 0.3'")))
         self.assertEqual(status, 0)
         lines = re.findall("\033\\[7m([^\033]*)\033\\[0m(.{4})", text, re.S)
         self.assertGreater(len(lines), 1)
@@ -287,7 +291,9 @@ class Terminal(Case):
             self.assertEqual("..." in rows[1], not whole, rows)
 
     def test_jobs_cannot_clear_the_screen(self):
-        script = r"""'printf "a\033[2Jb\033[Hc\033[1;31mred\033]0;title\007d\033cE\033[?1049hf\033[6n\302\2332Jg\n"; echo plain'"""
+        script = (r"""'printf "a\033[2Jb\033[Hc"""
+                  r"""\033[1;31mred\033]0;title\007d\033cE\033[?1049hf\033[6n\302\2332Jg\n"; """
+                  "echo plain'")
         _, text = on_terminal("run", "-q", self.file(job(command=script)))
         self.assertIn("abc\033[1;31mreddEfg\033[0m\r\n", text)
         done = call("run", "-q", self.file(job(command=script)))
@@ -317,9 +323,9 @@ class Json(Case):
             self.assertEqual(row.get("firstFault"), fault if failed else None)
         self.assertIn("firstFault", [row for row in rows if row["type"] == "job"][-1])
         self.assertRegex(fault.pop("at"), r"^\d{4}-\d\d-\d\dT")
-        self.assertEqual(fault, {"job": "one", "replica": "Master-0", "rank": None, "container": "pytorch", "exitCode": 4, "signal": None,
-                                 "reason": "Error", "class": "unknown", "lines": ["hello"],
-                                 "message": "Master-0 (container pytorch) exited with code 4"})
+        self.assertEqual(fault, {"job": "one", "replica": "Master-0", "rank": None, "container": "pytorch",
+                                 "exitCode": 4, "signal": None, "reason": "Error", "class": "unknown",
+                                 "lines": ["hello"], "message": "Master-0 (container pytorch) exited with code 4"})
 
     def test_all_is_well_and_nothing_is_at_fault(self):
         _, rows = self.rows(self.file(job()))

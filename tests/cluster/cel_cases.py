@@ -12,8 +12,8 @@ NUMS = {"type": "array", "maxItems": 16, "items": NUM}
 TEXTS = {"type": "array", "maxItems": 16, "items": TEXT}
 MAP = {"type": "object", "maxProperties": 16, "additionalProperties": TEXT}
 COUNTS = {"type": "object", "maxProperties": 16, "additionalProperties": INT}
-PAIR = {"type": "object", "properties": {"a": INT, "b": INT, "name": TEXT, "with-dash": INT, "x.y": INT, "namespace": TEXT,
-                                         "in": {"type": "object", "properties": {"deep": INT}}}}
+PAIR = {"type": "object", "properties": {"a": INT, "b": INT, "name": TEXT, "with-dash": INT, "x.y": INT,
+                                         "namespace": TEXT, "in": {"type": "object", "properties": {"deep": INT}}}}
 PAIRS = {"type": "array", "maxItems": 8, "items": PAIR}
 PORT = {"x-kubernetes-int-or-string": True}
 BYTES = {"type": "string", "format": "byte", "maxLength": 64}
@@ -233,7 +233,8 @@ GOOD = [
     (INT, "self == 1 || duration(self) > duration('1h')", 1, 3601),
     (LONG, "self > duration('1h')", "61m", "60m"),
     (LONG, "self.getMinutes() < 90", "89m59s", "1h30m"),
-    (TIME, "self - timestamp('2026-01-01T00:00:00Z') < duration('24h')", "2026-01-01T12:00:00Z", "2026-01-02T12:00:00Z"),
+    (TIME, "self - timestamp('2026-01-01T00:00:00Z') < duration('24h')", "2026-01-01T12:00:00Z",
+     "2026-01-02T12:00:00Z"),
     (TIME, "self + duration('1h') < timestamp('2026-01-01T02:00:00Z')", "2026-01-01T00:30:00Z", "2026-01-01T01:30:00Z"),
     (BYTES, "size(self) == 2", "YWI=", "YWJj"),
     (BYTES, "self == b'ab'", "YWI=", "YWM="),
@@ -320,7 +321,8 @@ LIMITS = [
     ({"type": "array", "items": INT, "maxItems": 1}, [1], [1, 2]),
     ({"type": "array", "items": INT, "x-kubernetes-list-type": "set"}, [1, 2], [1, 1]),
     ({"type": "array", "items": {"type": "object", "required": ["k"], "properties": {"k": TEXT, "v": INT}},
-      "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, [{"k": "a"}, {"k": "b"}], [{"k": "a"}, {"k": "a", "v": 1}]),
+      "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}, [{"k": "a"}, {"k": "b"}],
+     [{"k": "a"}, {"k": "a", "v": 1}]),
     ({"type": "object", "additionalProperties": INT, "minProperties": 1}, {"a": 1}, {}),
     ({"type": "object", "additionalProperties": INT, "maxProperties": 1}, {"a": 1}, {"a": 1, "b": 2}),
     ({"type": "object", "required": ["a"], "properties": {"a": INT, "b": INT}}, {"a": 1}, {"b": 1}),
@@ -330,8 +332,10 @@ LIMITS = [
     ({"type": "string", "format": "cidr"}, "10.0.0.0/8", "10.0.0.0/33"),
     ({"type": "string", "format": "cidr"}, "fe80::/10", "10.0.0.0"),
     ({"type": "string", "format": "mac"}, "01:23:45:67:89:ab", "01:23:45:67:89"),
-    ({"type": "string", "format": "uuid"}, "123e4567-e89b-12d3-a456-426614174000", "123e4567-e89b-12d3-a456-42661417400"),
-    ({"type": "string", "format": "uuid4"}, "123e4567-e89b-42d3-a456-426614174000", "123e4567-e89b-12d3-a456-426614174000"),
+    ({"type": "string", "format": "uuid"}, "123e4567-e89b-12d3-a456-426614174000",
+     "123e4567-e89b-12d3-a456-42661417400"),
+    ({"type": "string", "format": "uuid4"}, "123e4567-e89b-42d3-a456-426614174000",
+     "123e4567-e89b-12d3-a456-426614174000"),
     ({"type": "string", "format": "hostname"}, "a.example.org", "a b"),
     ({"type": "string", "format": "byte"}, "YWI=", "YWI"),
     ({"type": "string", "format": "date"}, "2026-02-28", "2026-02-30"),
@@ -482,5 +486,6 @@ NOT_KNOWN = [
 
 # What only the server refuses: the cost that it estimates, which depends on its version.
 ONLY_SERVER = [
-    ({"type": "array", "items": {"type": "array", "items": {"type": "string"}}}, "self.all(x, self.all(y, x.all(z, z in y)))"),
+    ({"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+     "self.all(x, self.all(y, x.all(z, z in y)))"),
 ]

@@ -36,13 +36,16 @@ def make(place):
             return
         print(f"making {place}", flush=True)
         try:
-            subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True, capture_output=True, text=True)
-            subprocess.run([str(place / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *REQUIREMENTS],
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True, capture_output=True,
+                           text=True)
+            subprocess.run([str(place / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check",
+                            *REQUIREMENTS],
                            check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
             shutil.rmtree(place, ignore_errors=True)
             lines = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
-            raise Missing(f"{', '.join(REQUIREMENTS)} could not be installed: {lines[-1] if lines else error}") from error
+            why = lines[-1] if lines else error
+            raise Missing(f"{', '.join(REQUIREMENTS)} could not be installed: {why}") from error
         (place / READY).touch()
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the published client does with jobs of every kind, whoever runs their pods: a real node, or a kubelet that is played.
+"""What the published client does with jobs of every kind, whoever runs their pods: a real node, or a kubelet that is
+played.
 
 Imports the client: only for tests that have entered its environment (client_env.py).
 """
@@ -51,9 +52,11 @@ class Kind:
 
 
 KINDS = [
-    Kind("PyTorchJob", "PyTorchJob", "pytorch_replica_specs", "pytorch", {"Master": 1, "Worker": 2}, "master-0", ("Master",)),
+    Kind("PyTorchJob", "PyTorchJob", "pytorch_replica_specs", "pytorch", {"Master": 1, "Worker": 2}, "master-0",
+         ("Master",)),
     Kind("TFJob", "TFJob", "tf_replica_specs", "tensorflow", {"Chief": 1, "PS": 1, "Worker": 1}, "chief-0", ("Chief",)),
-    Kind("XGBoostJob", "XGBoostJob", "xgb_replica_specs", "xgboost", {"Master": 1, "Worker": 1}, "master-0", ("Master",)),
+    Kind("XGBoostJob", "XGBoostJob", "xgb_replica_specs", "xgboost", {"Master": 1, "Worker": 1}, "master-0",
+         ("Master",)),
     Kind("MPIJob", "MPIJob", "mpi_replica_specs", "mpi", {"Launcher": 1, "Worker": 2}, "launcher", ("Launcher",)),
     Kind("PaddleJob", "PaddleJob", "paddle_replica_specs", "paddle", {"Worker": 2}, "", ("Worker",)),
     Kind("JAXJob", "JAXJob", "jax_replica_specs", "jax", {"Worker": 2}, "worker-0", ("Worker",)),
@@ -84,7 +87,8 @@ def make_job(kind, name, script=SCRIPT, image=IMAGE, restart="Never", replicas=N
 
 
 class Lives:
-    """Tests; each_X() becomes test_X__KIND() for every kind. A subclass adds api (an ApiServer) and finish(pod names, exit code)."""
+    """Tests; each_X() becomes test_X__KIND() for every kind. A subclass adds api (an ApiServer) and finish(pod names,
+    exit code)."""
     namespace = "default"
     numbers = itertools.count()
     # whether there are logs, and what is deleted is collected
@@ -94,7 +98,8 @@ class Lives:
         super().__init_subclass__(**how)
         for name, kind in itertools.product([name for name in dir(cls) if name.startswith("each_")], KINDS):
             if (name, kind.name) not in WITHOUT:
-                setattr(cls, f"test_{name.removeprefix('each_')}__{kind.name.lower()}", one_kind(getattr(cls, name), kind))
+                setattr(cls, f"test_{name.removeprefix('each_')}__{kind.name.lower()}",
+                        one_kind(getattr(cls, name), kind))
 
     def client(self, kind):
         return TrainingClient(config_file=str(self.api.kubeconfig), namespace=self.namespace, job_kind=kind.name)
@@ -134,7 +139,8 @@ class Lives:
             wait_for(f"Services of {name} gone", lambda: not self.services(name), patience=PATIENCE_S)
 
     def services(self, name):
-        text = self.api.get(f"/api/v1/namespaces/{self.namespace}/services?labelSelector=training.kubeflow.org/job-name={name}")
+        text = self.api.get(
+            f"/api/v1/namespaces/{self.namespace}/services?labelSelector=training.kubeflow.org/job-name={name}")
         return [item["metadata"]["name"] for item in json.loads(text)["items"]]
 
     # --- what every kind does
@@ -164,10 +170,12 @@ class Lives:
         self.assertEqual(running, kind.replicas)
 
     def check_pods(self, client, name, kind):
-        self.assertEqual(client.get_job_pod_names(name, is_master=True), [f"{name}-{kind.master}"] if kind.master else [])
+        self.assertEqual(client.get_job_pod_names(name, is_master=True),
+                         [f"{name}-{kind.master}"] if kind.master else [])
         for type_, count in kind.replicas.items():
             names = client.get_job_pod_names(name, replica_type=type_.lower())
-            self.assertEqual(sorted(names), [pod for pod in kind.pods(name) if pod.startswith(f"{name}-{type_.lower()}")])
+            self.assertEqual(sorted(names), [pod for pod in kind.pods(name)
+                                             if pod.startswith(f"{name}-{type_.lower()}")])
             self.assertEqual(len(names), count)
             if type_ != "Launcher":
                 self.assertEqual(client.get_job_pod_names(name, replica_type=type_.lower(), replica_index=count - 1),
@@ -179,7 +187,8 @@ class Lives:
     def check_succeeded(self, client, name, kind, job):
         self.assertTrue(client.is_job_succeeded(name))
         self.assertFalse(client.is_job_running(job=job) or client.is_job_failed(job=job))
-        self.assertEqual(self.conditions(client, name), [("Created", "True"), ("Running", "False"), ("Succeeded", "True")])
+        self.assertEqual(self.conditions(client, name), [("Created", "True"), ("Running", "False"),
+                                                         ("Succeeded", "True")])
         self.assertGreaterEqual(job.status.completion_time, job.status.start_time)
         for type_ in kind.decides:
             self.assertEqual(job.status.replica_statuses[type_].succeeded, kind.replicas[type_])
@@ -189,14 +198,16 @@ class Lives:
         logs, events = client.get_job_logs(name, verbose=True)
         master = f"{name}-{kind.master}"
         self.assertEqual(logs, {master: f"hello from {master}\n"} if kind.master else {})
-        self.assertTrue(any("created" in line.lower() for line in events.get(f"{kind.name.lower()}/{name}", [])), events)
+        self.assertTrue(any("created" in line.lower() for line in events.get(f"{kind.name.lower()}/{name}", [])),
+                        events)
         logs, _ = client.get_job_logs(name, is_master=False)
         self.assertEqual(logs, {pod: f"hello from {pod}\n" for pod in kind.pods(name)})
         decided = kind.decides[0]
         with contextlib.redirect_stdout(io.StringIO()) as shown:
             logs, _ = client.get_job_logs(name, is_master=False, replica_type=decided.lower(), follow=True)
         self.assertEqual(logs, {pod: f"hello from {pod}" for pod in kind.deciding(name)})
-        self.assertEqual(sorted(shown.getvalue().splitlines()), [f"[Pod {pod}]: hello from {pod}" for pod in kind.deciding(name)])
+        self.assertEqual(sorted(shown.getvalue().splitlines()),
+                         [f"[Pod {pod}]: hello from {pod}" for pod in kind.deciding(name)])
 
     def each_failure(self, kind):
         client, name = self.start(kind, "bad")
@@ -247,7 +258,8 @@ class Lives:
 
     def wait_suspended(self, client, name):
         """The client knows no such condition: look oneself. No pod is left."""
-        wait_for(f"{name} suspended", lambda: ("Suspended", "True") in self.conditions(client, name), patience=PATIENCE_S)
+        wait_for(f"{name} suspended", lambda: ("Suspended", "True") in self.conditions(client, name),
+                 patience=PATIENCE_S)
         wait_for(f"pods of {name} gone", lambda: not client.get_job_pod_names(name), patience=PATIENCE_S)
         self.assertFalse(client.is_job_running(name))
 

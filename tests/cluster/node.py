@@ -2,12 +2,14 @@
 """A real node for tests: etcd, API server, controller manager, scheduler, kubelet, containerd, DNS, Service addresses.
 
     if __name__ == "__main__":
-        node.enter(["train"])      # goes on inside, where all of them start; or ends the test as skipped, with the reason
+        node.enter(["train"])      # goes on inside, where all of them start; or ends the test as skipped, with the
+                                   reason
         with node.Node() as api:   # an apiserver.ApiServer
 
-Everything runs in namespaces of the test's own: network (so ports, bridge and firewall meet nobody's), mounts, and processes.
-However the test ends, the kernel ends every process and mount with it; cgroups and settings of the machine are put back by
-the process outside, or by the next run.
+Everything runs in namespaces of the test's own: network (so ports, bridge and firewall meet nobody's), mounts, and
+processes.
+However the test ends, the kernel ends every process and mount with it; cgroups and settings of the machine are put back
+by the process outside, or by the next run.
 """
 import ctypes
 import fcntl
@@ -23,15 +25,17 @@ import apiserver
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "kubernetes"
 INSIDE = "ROUNDHOUSE_TEST_NODE"
 SKIPPED = 77
-PROGRAMS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns")
-PACKAGES = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "iptables": "iptables", "busybox": "busybox-static",
-            "ethtool": "ethtool", "conntrack": "conntrack", "socat": "socat", "mmdebstrap": "mmdebstrap", "ip": "iproute2",
-            "unshare": "util-linux", "gcc": "gcc", "openssl": "openssl", "curl": "curl", "/usr/lib/cni/bridge": "containernetworking-plugins"}
+PROGRAMS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy",
+            "coredns")
+PACKAGES = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "iptables": "iptables",
+            "busybox": "busybox-static", "ethtool": "ethtool", "conntrack": "conntrack", "socat": "socat",
+            "mmdebstrap": "mmdebstrap", "ip": "iproute2", "unshare": "util-linux", "gcc": "gcc", "openssl": "openssl",
+            "curl": "curl", "/usr/lib/cni/bridge": "containernetworking-plugins"}
 # What programs of a node write outside the folder they are given.
 PRIVATE = ("/run/containerd", "/run/netns", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers")
 # What kubelet sets for the whole machine.
-SETTINGS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys",
-            "kernel/keys/root_maxbytes")
+SETTINGS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
+            "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 API_PORT = 26443
 
@@ -50,7 +54,8 @@ def folder():
 def check_machine():
     if os.geteuid() != 0:
         raise Missing("a node needs root")
-    packages = {package for program, package in PACKAGES.items() if not shutil.which(program, path=f"{os.defpath}:/usr/sbin:/sbin")}
+    packages = {package for program, package in PACKAGES.items()
+                if not shutil.which(program, path=f"{os.defpath}:/usr/sbin:/sbin")}
     if packages:
         raise Missing(f"not installed: {', '.join(sorted(packages))} (apt-get install --no-install-recommends)")
     tried = subprocess.run(["unshare", "-n", "-m", "-p", "-f", "--mount-proc", "true"], capture_output=True, text=True)
@@ -97,7 +102,8 @@ class Machine:
         check_cgroups()
         shutil.rmtree(self.state, ignore_errors=True)
         self.state.mkdir(parents=True)
-        self.saved.write_text("".join(f"{name} {setting(name).read_text()}" for name in SETTINGS if setting(name).exists()))
+        self.saved.write_text("".join(f"{name} {setting(name).read_text()}" for name in SETTINGS
+                                      if setting(name).exists()))
         for place in map(pathlib.Path, PRIVATE):
             if not place.exists():
                 place.mkdir(parents=True)
@@ -122,8 +128,8 @@ class Machine:
 
 
 def make_images(names):
-    subprocess.run(["bash", str(SCRIPTS / "images.sh"), "pause", "busybox", "python", *names], check=True, stdout=subprocess.DEVNULL,
-                   env={**os.environ, "K8S_ROOT": str(apiserver.cache())})
+    subprocess.run(["bash", str(SCRIPTS / "images.sh"), "pause", "busybox", "python", *names], check=True,
+                   stdout=subprocess.DEVNULL, env={**os.environ, "K8S_ROOT": str(apiserver.cache())})
 
 
 def prepare(images):
@@ -138,8 +144,8 @@ def prepare(images):
 
 
 def enter(images, fetch=dict):
-    """Go on inside; never returns outside. Images: further ones of kubernetes/images.sh; fetch() is asked outside, where
-    there is a network, for variables of the environment inside."""
+    """Go on inside; never returns outside. Images: further ones of kubernetes/images.sh; fetch() is asked outside,
+    where there is a network, for variables of the environment inside."""
     if os.environ.get(INSIDE):
         cover()
         return
@@ -154,8 +160,10 @@ def enter(images, fetch=dict):
 
 def run_inside(environment):
     without = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
-    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", sys.executable, "-B", *sys.argv]
-    with subprocess.Popen(command, env={**without, **environment, INSIDE: str(folder())}, preexec_fn=apiserver.die_with_parent) as process:
+    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", sys.executable,
+               "-B", *sys.argv]
+    with subprocess.Popen(command, env={**without, **environment, INSIDE: str(folder())},
+                          preexec_fn=apiserver.die_with_parent) as process:
         # who stops the test stops what is inside with the same signal
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: process.kill())
@@ -174,7 +182,8 @@ def cover():
 
 
 class Node(apiserver.ApiServer):
-    """The cluster with its one node. Attributes beside those of ApiServer: address (under which pods reach this machine)."""
+    """The cluster with its one node. Attributes beside those of ApiServer: address (under which pods reach this
+    machine)."""
     address = "10.88.0.1"
 
     def __init__(self, images=()):
@@ -189,7 +198,8 @@ class Node(apiserver.ApiServer):
             (self.root / name).symlink_to(apiserver.cache() / name)
 
     def start(self, name=None):
-        for words in (["up.sh"], ["node.sh"], ["node.sh", "import", *(self.root / "images" / f"{image}.tar" for image in self.images)]):
+        for words in (["up.sh"], ["node.sh"], ["node.sh", "import",
+                                               *(self.root / "images" / f"{image}.tar" for image in self.images)]):
             self.script(*words)
 
     def close(self):

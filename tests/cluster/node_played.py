@@ -15,9 +15,10 @@ def now():
 def status_of(pod, phase, code=None):
     up = phase == "Running"
     state = {"running": {"startedAt": now()}} if up else \
-        {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed", "startedAt": now(), "finishedAt": now()}}
-    containers = [{"name": one["name"], "image": one["image"], "imageID": "", "ready": up, "started": up, "restartCount": 0,
-                   "state": state} for one in pod["spec"]["containers"]]
+        {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed", "startedAt": now(),
+                        "finishedAt": now()}}
+    containers = [{"name": one["name"], "image": one["image"], "imageID": "", "ready": up, "started": up,
+                   "restartCount": 0, "state": state} for one in pod["spec"]["containers"]]
     return {"phase": phase, "startTime": now(), "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}],
             "containerStatuses": containers,
             "conditions": [{"type": "Ready", "status": str(up), "lastProbeTime": None, "lastTransitionTime": now()}]}
@@ -79,7 +80,8 @@ class PlayedKubelet:
 
     def write(self, pod, status):
         body = json.dumps({"metadata": {"uid": pod["metadata"]["uid"]}, "status": status})
-        answer, text = self.api.request("PATCH", f"{self.path}/{pod['metadata']['name']}/status", body, "application/merge-patch+json")
+        answer, text = self.api.request("PATCH", f"{self.path}/{pod['metadata']['name']}/status", body,
+                                        "application/merge-patch+json")
         # deleted meanwhile, and perhaps created again
         if answer not in (200, 404, 409):
             raise AssertionError(f"{pod['metadata']['name']}: {answer} {text[:300]!r}")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs in the pods of test_node.py. Sources are sent as text; they run in images of kubernetes/images.sh."""
 
-# Data-parallel training over gloo; ranks find each other by the names of their Services. All must end with the same weights.
+# Data-parallel training over gloo; ranks find each other by the names of their Services. All must end with the same
+# weights.
 TORCH = """
 import os, socket, time, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -39,7 +40,8 @@ print(os.environ["TF_CONFIG"], flush=True)
 for address in json.loads(os.environ["TF_CONFIG"])["cluster"]["ps"]:
     for attempt in range(240):
         try:
-            print(address, urllib.request.urlopen(f"http://{address}/etc/hostname", timeout=5).read().decode().strip(), flush=True)
+            answer = urllib.request.urlopen(f"http://{address}/etc/hostname", timeout=5)
+            print(address, answer.read().decode().strip(), flush=True)
             break
         except OSError as error:
             last = error
@@ -63,7 +65,8 @@ print("rank", world.rank, "of", world.size, "on", socket.gethostname(), "sum", t
 '
 """
 
-# Data-parallel training over rh_comm, which the image does not have: an init container has brought it. No line names a rank or an address.
+# Data-parallel training over rh_comm, which the image does not have: an init container has brought it. No line names a
+# rank or an address.
 COMM = """
 import os, sys, torch, roundhouse, roundhouse.torch
 print("package", roundhouse.__file__, flush=True)

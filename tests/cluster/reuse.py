@@ -3,9 +3,9 @@
 
     cls.api = cls.enterClassContext(reuse.server(apiserver.ApiServer, audit=True))
 
-To start one takes seconds of a processor, to delete what a class has left takes less. Definitions of the group kubeflow.org stay:
-each class applies those that it needs. A server is not used again when a class has changed how it is started, or when something
-cannot be deleted.
+To start one takes seconds of a processor, to delete what a class has left takes less. Definitions of the group
+kubeflow.org stay: each class applies those that it needs. A server is not used again when a class has changed how it is
+started, or when something cannot be deleted.
 """
 import atexit
 import contextlib
@@ -17,8 +17,8 @@ import apiserver
 
 OURS = "kubeflow.org"
 # What the server makes for itself, and makes again: never deleted.
-OWN_RESOURCES = {"apiservices", "componentstatuses", "customresourcedefinitions", "flowschemas", "ipaddresses", "namespaces",
-                 "prioritylevelconfigurations", "servicecidrs"}
+OWN_RESOURCES = {"apiservices", "componentstatuses", "customresourcedefinitions", "flowschemas", "ipaddresses",
+                 "namespaces", "prioritylevelconfigurations", "servicecidrs"}
 OWN_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease"}
 OWN_LABELS = {"kubernetes.io/bootstrapping", "apiserver.kubernetes.io/identity"}
 # Deleted definitions are there until the server has emptied them.
@@ -33,7 +33,8 @@ def is_own(item):
     meta = item["metadata"]
     return bool(OWN_LABELS & meta.get("labels", {}).keys() or meta["name"].startswith(("system:", "system-"))
                 or (meta.get("namespace") == "default" and meta["name"] == "kubernetes")
-                or meta["name"] in ("extension-apiserver-authentication", "kube-apiserver-legacy-service-account-token-tracking"))
+                or meta["name"] in ("extension-apiserver-authentication",
+                                    "kube-apiserver-legacy-service-account-token-tracking"))
 
 
 def resources(api):
@@ -43,7 +44,8 @@ def resources(api):
         status, text = api.request("GET", root)
         # a definition that is being deleted goes from one list before the other
         for resource in json.loads(text)["resources"] if status == http.client.OK else ():
-            if "/" not in resource["name"] and resource["name"] not in OWN_RESOURCES and {"list", "delete"} <= set(resource["verbs"]):
+            if "/" not in resource["name"] and resource["name"] not in OWN_RESOURCES and {"list",
+                    "delete"} <= set(resource["verbs"]):
                 yield root, resource
 
 
@@ -79,7 +81,8 @@ def delete_all(api, root, resource):
     items = [item for item in listed(api, f"{root}/{resource['name']}") if not is_own(item)]
     for item in items:
         namespace = item["metadata"].get("namespace")
-        delete(api, f"{root}/{f'namespaces/{namespace}/' if namespace else ''}{resource['name']}/{item['metadata']['name']}", item)
+        place = f"namespaces/{namespace}/" if namespace else ""
+        delete(api, f"{root}/{place}{resource['name']}/{item['metadata']['name']}", item)
     return len(items)
 
 
@@ -89,7 +92,8 @@ def delete_namespaces(api):
     for name in names:
         path = f"/api/v1/namespaces/{name}"
         send(api, "DELETE", path, {})
-        send(api, "PUT", f"{path}/finalize", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}})
+        send(api, "PUT", f"{path}/finalize", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
+                                              "spec": {"finalizers": []}})
     return len(names)
 
 

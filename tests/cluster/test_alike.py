@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_alike.py PROGRAM [COUNT [SEED]]: lint, the definitions on a real API server and the controller judge jobs alike.
 
-COUNT jobs (200) are made by chance (job_maker.py), always the same for a SEED (1). Each goes to lint and to the API server, and what the
-server takes to the controller. A definition cannot say everything: what it lets pass and lint refuses must be on the list below, which
-docs/crds.md explains, and then the controller must refuse it, too.
+COUNT jobs (200) are made by chance (job_maker.py), always the same for a SEED (1). Each goes to lint and to the API
+server, and what the server takes to the controller. A definition cannot say everything: what it lets pass and lint
+refuses must be on the list below, which docs/crds.md explains, and then the controller must refuse it, too.
 """
 import json
 import pathlib
@@ -55,7 +55,8 @@ class Alike(unittest.TestCase):
         for job in jobs:
             files.append(self.api.folder / f"{job['metadata']['name']}.json")
             files[-1].write_text(json.dumps(job))
-        done = subprocess.run([PROGRAM, "lint", "-o", "json", *map(str, files)], capture_output=True, text=True, check=False)
+        done = subprocess.run([PROGRAM, "lint", "-o", "json", *map(str, files)], capture_output=True, text=True,
+                              check=False)
         self.assertEqual(done.stderr, "")
         errors = {job["metadata"]["name"]: [] for job in jobs}
         for row in json.loads(done.stdout):
@@ -75,7 +76,8 @@ class Alike(unittest.TestCase):
 
     def is_idle(self, controller):
         state = controller.state()
-        return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"], state["store"]["inFlight"]) == (0, 0, 0, 0)
+        return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
+                state["store"]["inFlight"]) == (0, 0, 0, 0)
 
     def judged(self, job):
         """-> why the controller refuses a stored job, "" where it does not, or None as long as it has not looked."""
@@ -83,7 +85,8 @@ class Alike(unittest.TestCase):
         if stored["spec"].get("runPolicy", {}).get("managedBy") == "kueue.x-k8s.io/multikueue":
             return ELSEWHERE
         conditions = {c["type"]: c for c in stored.get("status", {}).get("conditions", []) if c["status"] == "True"}
-        bad = conditions.get("Stalled") or (conditions.get("Failed") if FAILED in conditions.get("Failed", {}).get("message", "") else None)
+        bad = conditions.get("Stalled") or (conditions.get("Failed")
+                                            if FAILED in conditions.get("Failed", {}).get("message", "") else None)
         if bad:
             return bad["message"]
         if "Failed" in conditions:
@@ -120,7 +123,8 @@ class Alike(unittest.TestCase):
         with support.Controller(PROGRAM, self.api.kubeconfig, self.api.folder, "--leader-elect=false"):
             verdicts = self.verdicts(stored)
         for job in jobs:
-            self.compare(job, lint[job["metadata"]["name"]], server[job["metadata"]["name"]], verdicts.get(job["metadata"]["name"]))
+            self.compare(job, lint[job["metadata"]["name"]], server[job["metadata"]["name"]],
+                         verdicts.get(job["metadata"]["name"]))
         # neither side may be all there is
         self.assertGreater(len(stored), COUNT // 5)
         self.assertGreater(len(jobs) - len(stored), COUNT // 5)
@@ -131,7 +135,8 @@ class Alike(unittest.TestCase):
                 self.assertTrue(errors, f"lint takes it, the API server does not: {refused}")
                 return
             for error in errors:
-                self.assertTrue(any(row.search(error) for row in CANNOT_SAY), f"the API server takes it, lint does not: {error}")
+                self.assertTrue(any(row.search(error) for row in CANNOT_SAY),
+                                f"the API server takes it, lint does not: {error}")
             self.assertIsNotNone(verdict, "the controller does nothing")
             if verdict == ELSEWHERE:
                 return

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_client.py ROUNDHOUSE JAX_DIR [TEST...]: the published client of V1 drives jobs of every kind; a real API server, a played kubelet."""
+"""test_client.py ROUNDHOUSE JAX_DIR [TEST...]: the published client of V1 drives jobs of every kind; a real API server,
+a played kubelet."""
 import os
 import pathlib
 import subprocess
@@ -41,12 +42,13 @@ class Client(client_jobs.Lives, unittest.TestCase):
 
     def test_from_function(self):
         """create_job with a function: the client makes the job, for PyTorch and TensorFlow."""
-        for kind, workers, pods in (("PyTorchJob", 3, ["master-0", "worker-0", "worker-1"]), ("PyTorchJob", 1, ["master-0"]),
-                                    ("TFJob", 2, ["worker-0", "worker-1"])):
+        for kind, workers, pods in (("PyTorchJob", 3, ["master-0", "worker-0", "worker-1"]),
+                                    ("PyTorchJob", 1, ["master-0"]), ("TFJob", 2, ["worker-0", "worker-1"])):
             with self.subTest(kind=kind, workers=workers):
                 kind, name = client_jobs.BY_NAME[kind], f"func-{kind.lower()}-{workers}"
                 client = self.client(kind)
-                client.create_job(name=name, train_func=lambda: None, num_workers=workers, base_image="localhost/train:1")
+                client.create_job(name=name, train_func=lambda: None, num_workers=workers,
+                                  base_image="localhost/train:1")
                 self.wait(client, name, "Running")
                 names = [f"{name}-{pod}" for pod in pods]
                 support.wait_for(f"pods of {name}", lambda: sorted(client.get_job_pod_names(name)) == names)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_comm.py ROUNDHOUSE: what [comm] puts into the pods of jobs that use rh_comm, as a real API server stores them."""
+"""test_comm.py ROUNDHOUSE: what [comm] puts into the pods of jobs that use rh_comm, as a real API server stores
+them."""
 import json
 import pathlib
 import subprocess
@@ -29,11 +30,14 @@ env.UCX_TLS = rc
 """
 RDMA = {"nodeSelector": {"example.com/network": "rdma"}}
 MEMORY = {"medium": "Memory"}
-# Name, annotation, members of the pod, members of its container, and what stands where in the stored pod; None: nothing does.
+# Name, annotation, members of the pod, members of its container, and what stands where in the stored pod; None: nothing
+# does.
 ROWS = [
-    ("none", None, {}, {}, {"initContainers": None, "volumes[0]": None, "containers[0].securityContext": None, "env": {}}),
+    ("none", None, {}, {}, {"initContainers": None, "volumes[0]": None, "containers[0].securityContext": None,
+                            "env": {}}),
     ("plain", "native", {}, {}, {
-        "volumes": {"roundhouse-comm": {"emptyDir": {}}, "roundhouse-dev-shm": {"emptyDir": {**MEMORY, "sizeLimit": "2Gi"}}},
+        "volumes": {"roundhouse-comm": {"emptyDir": {}},
+                    "roundhouse-dev-shm": {"emptyDir": {**MEMORY, "sizeLimit": "2Gi"}}},
         "mounts": {"/opt/roundhouse": "roundhouse-comm", "/dev/shm": "roundhouse-dev-shm"},
         "initContainers[0].image": "registry.example/roundhouse:1",
         "initContainers[0].command": ["/usr/bin/roundhouse", "inject", "/opt/roundhouse"],
@@ -46,17 +50,20 @@ ROWS = [
         "containers[0].securityContext.capabilities": {"add": ["IPC_LOCK", "SYS_NICE"]},
         "env": {"RH_COMM_BACKEND": "ucx", "COMMON": "1", "UCX_TLS": "rc"}}),
     ("other-backend", "native", RDMA, {}, {
-        "containers[0].resources": {}, "initContainers[0].name": "roundhouse-comm", "env": {"RH_COMM_BACKEND": "native", "UCX_TLS": None}}),
+        "containers[0].resources": {}, "initContainers[0].name": "roundhouse-comm",
+        "env": {"RH_COMM_BACKEND": "native", "UCX_TLS": None}}),
     ("own-resources", "ucx", RDMA, {"resources": {"limits": {"rdma/hca": "5", "cpu": "1"}}}, {
         "containers[0].resources.limits": {"rdma/hca": "5", "cpu": "1"}}),
     ("own-capabilities", "ucx", RDMA, {"securityContext": {"capabilities": {"drop": ["SYS_NICE"]}}}, {
         "containers[0].securityContext.capabilities": {"drop": ["SYS_NICE"], "add": ["IPC_LOCK"]}}),
-    ("own-variables", "ucx", RDMA, {"env": [{"name": "UCX_TLS", "value": "tcp"}, {"name": "RH_COMM_BACKEND", "value": "mpi"}]}, {
+    ("own-variables", "ucx", RDMA, {"env": [{"name": "UCX_TLS", "value": "tcp"},
+                                            {"name": "RH_COMM_BACKEND", "value": "mpi"}]}, {
         "env": {"UCX_TLS": "tcp", "RH_COMM_BACKEND": "mpi", "COMMON": "1"}}),
     ("own-shm", "ucx", {**RDMA, "volumes": [{"name": "mine", "emptyDir": {**MEMORY, "sizeLimit": "1Mi"}}]},
      {"volumeMounts": [{"name": "mine", "mountPath": "/dev/shm"}]}, {
          "volumes": {"mine": {"emptyDir": {**MEMORY, "sizeLimit": "1Mi"}}}, "mounts": {"/dev/shm": "mine"}}),
-    ("own-library", "native", {"volumes": [{"name": "roundhouse-comm", "hostPath": {"path": "/nfs", "type": ""}}]}, {}, {
+    ("own-library", "native", {"volumes": [{"name": "roundhouse-comm", "hostPath": {"path": "/nfs", "type": ""}}]}, {},
+     {
         "initContainers": None, "env": {"PYTHONPATH": None}}),
 ]
 
@@ -65,7 +72,8 @@ def job(name, annotation, pod, container):
     body = {"name": "pytorch", "image": "example/train:1", **container}
     return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
             "metadata": {"name": name, "annotations": {"roundhouse.dev/comm": annotation} if annotation else {}},
-            "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": {"spec": {"containers": [body], **pod}}}}}}
+            "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1,
+                                                        "template": {"spec": {"containers": [body], **pod}}}}}}
 
 
 def at(value, path):
@@ -89,7 +97,8 @@ class Pods(unittest.TestCase):
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
         (folder / "roundhouse.ini").write_text(CONFIGURATION)
-        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--config", folder / "roundhouse.ini"))
+        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--config",
+                                                 folder / "roundhouse.ini"))
 
     def pod(self, name):
         done = self.api.kubectl("get", "pod", f"{name}-master-0", "-o", "json", "--ignore-not-found")

@@ -22,8 +22,8 @@ CRDS = SOURCE / "conf" / "crds"
 MAPS = {"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs", "XGBoostJob": "xgbReplicaSpecs",
         "MPIJob": "mpiReplicaSpecs", "PaddleJob": "paddleReplicaSpecs"}
 KINDS = tuple(MAPS)
-RULES = ("x-kubernetes-validations", "enum", "pattern", "minimum", "maximum", "maxItems", "maxLength", "maxProperties", "x-kubernetes-list-type",
-         "x-kubernetes-list-map-keys")
+RULES = ("x-kubernetes-validations", "enum", "pattern", "minimum", "maximum", "maxItems", "maxLength", "maxProperties",
+         "x-kubernetes-list-type", "x-kubernetes-list-map-keys")
 PATIENCE_S = 180
 # libyaml, where PyYAML was built with it: V1's CRDs are half a megabyte each.
 FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -119,10 +119,13 @@ class Cluster(unittest.TestCase):
     @classmethod
     def request(cls, method, job, body=None, subresource="", dry=False, strict=False):
         name = "" if method == "POST" else f"/{job['metadata']['name']}{subresource}"
-        query = f"?fieldValidation={'Strict' if strict else 'Ignore'}{'&dryRun=All' if dry else ''}" if method != "GET" else ""
-        status, text = cls.api.request(method, f"/apis/kubeflow.org/v1/namespaces/default/{job['kind'].lower()}s{name}{query}",
-                                       json.dumps(job if method == "POST" else body) if method in ("POST", "PATCH") else None,
-                                       "application/merge-patch+json" if method == "PATCH" else "application/json")
+        query = (f"?fieldValidation={'Strict' if strict else 'Ignore'}{'&dryRun=All' if dry else ''}"
+                 if method != "GET" else "")
+        status, text = cls.api.request(
+            method, f"/apis/kubeflow.org/v1/namespaces/default/{job['kind'].lower()}s{name}{query}",
+                                       json.dumps(job if method == "POST" else body) if method in ("POST", "PATCH")
+                                       else None, "application/merge-patch+json" if method == "PATCH"
+                                       else "application/json")
         answer = json.loads(text) if text.startswith(b"{") else {}
         return Answer(status < 300, answer.get("message", ""), answer)
 
@@ -202,7 +205,8 @@ class Rules:
             ("longest name of a Service", crd_cases.pytorch(crd_cases.workers(10), name="a" * 54)),
             ("longest name", crd_cases.mpi(name="a" * 63)),
             ("a restart policy that is empty", crd_cases.pytorch(crd_cases.master(restartPolicy=""))),
-            ("no workers of a launcher", crd_cases.job("MPIJob", "mpiReplicaSpecs", {"Launcher": {"template": crd_cases.template("a")}})),
+            ("no workers of a launcher", crd_cases.job("MPIJob", "mpiReplicaSpecs",
+                                                       {"Launcher": {"template": crd_cases.template("a")}})),
             ("types in any case", crd_cases.tensorflow({"worker": {}, "CHIEF": {"replicas": 1}})),
             ("a type that TensorFlow does not know", crd_cases.tensorflow({"Helper": {}})),
             ("the largest count", crd_cases.tensorflow({"Worker": {"replicas": 10000000}})),
@@ -211,8 +215,9 @@ class Rules:
               for text in (1, "500m", "1e3", "1E-2", "1e+2", "+2", ".5", "1.", "12E", "3Ki", "1n", "7u", "0")],
             ("words of torchrun", crd_cases.pytorch(nprocPerNode="xpu")),
             ("a word that is none", crd_cases.pytorch(nprocPerNode="many")),
-            ("two protocols of a port", crd_cases.pytorch(crd_cases.container(ports=[{"containerPort": 1},
-                                                                                      {"containerPort": 1, "protocol": "UDP"}]))),
+            ("two protocols of a port",
+             crd_cases.pytorch(crd_cases.container(ports=[{"containerPort": 1},
+                                                          {"containerPort": 1, "protocol": "UDP"}]))),
             ("elastic with one number", crd_cases.pytorch(crd_cases.workers(), elasticPolicy={"maxReplicas": 4})),
         ]
         for name, job in rows:
@@ -220,14 +225,17 @@ class Rules:
                 self.assert_done(self.try_job(job), name)
 
     def test_null_is_absent(self):
-        job = crd_cases.pytorch({**crd_cases.container(resources={"limits": {"cpu": None, "memory": "1Gi"}, "requests": None},
-                                                       env=[{"name": "A", "value": None}]), "Worker": None}, name="nulls")
+        job = crd_cases.pytorch({**crd_cases.container(resources={"limits": {"cpu": None, "memory": "1Gi"},
+                                                                  "requests": None},
+                                                       env=[{"name": "A", "value": None}]), "Worker": None},
+                                name="nulls")
         job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["nodeSelector"] = {"a": None, "b": "c"}
         self.create(job)
         stored = self.stored(job)["spec"]["pytorchReplicaSpecs"]
         self.assertEqual(list(stored), ["Master"])
         self.assertEqual(stored["Master"]["template"]["spec"], {"nodeSelector": {"b": "c"}, "containers": [
-            {"name": "pytorch", "image": "example/train:1", "resources": {"limits": {"memory": "1Gi"}}, "env": [{"name": "A"}]}]})
+            {"name": "pytorch", "image": "example/train:1", "resources": {"limits": {"memory": "1Gi"}},
+             "env": [{"name": "A"}]}]})
 
     def test_fields_of_pods_that_no_schema_names_stay(self):
         job = crd_cases.pytorch(name="newer")
@@ -245,7 +253,8 @@ class Small(Rules, Cluster):
     """conf/crds, applied as users do."""
 
     def test_they_can_be_applied_again(self):
-        for words in (["apply"], ["apply", "--dry-run=server"], ["apply", "--server-side", "--force-conflicts", "--dry-run=server"]):
+        for words in (["apply"], ["apply", "--dry-run=server"],
+                      ["apply", "--server-side", "--force-conflicts", "--dry-run=server"]):
             done = self.api.kubectl(*words, "-k", CRDS)
             self.assertEqual(len(done.stdout.splitlines()), len(KINDS))
 
@@ -263,13 +272,15 @@ class Small(Rules, Cluster):
             with self.subTest(name):
                 job = crd_cases.pytorch(name=f"fixed-{number}", policy=before)
                 self.create(job)
-                self.assert_refused(self.patch(job, {"spec": {"runPolicy": after}}), f"spec.runPolicy.{field}: Invalid value",
-                                    "immutable")
+                self.assert_refused(self.patch(job, {"spec": {"runPolicy": after}}),
+                                    f"spec.runPolicy.{field}: Invalid value", "immutable")
                 self.assert_done(self.patch(job, {"spec": {"runPolicy": {"suspend": True}}}), "suspend")
 
     def test_scale(self):
-        rows = [crd_cases.pytorch({**crd_cases.master(), **crd_cases.workers()}, name="scaled", elasticPolicy={"maxReplicas": 5}),
-                crd_cases.job("PaddleJob", "paddleReplicaSpecs", {"Worker": {"replicas": 2, "template": crd_cases.template("paddle")}},
+        rows = [crd_cases.pytorch({**crd_cases.master(), **crd_cases.workers()}, name="scaled",
+                                  elasticPolicy={"maxReplicas": 5}),
+                crd_cases.job("PaddleJob", "paddleReplicaSpecs",
+                              {"Worker": {"replicas": 2, "template": crd_cases.template("paddle")}},
                               name="scaled")]
         for job in rows:
             with self.subTest(job["kind"]):
@@ -291,7 +302,8 @@ class Small(Rules, Cluster):
 
     def test_columns(self):
         conditions = [{"type": "Created", "status": "True"}, {"type": "Running", "status": "True"}]
-        rows = [(crd_cases.pytorch(name="seen"), ["NAME", "STATE", "AGE"]), (crd_cases.mpi(name="seen"), ["NAME", "AGE", "STATE"])]
+        rows = [(crd_cases.pytorch(name="seen"), ["NAME", "STATE", "AGE"]),
+                (crd_cases.mpi(name="seen"), ["NAME", "AGE", "STATE"])]
         for job, columns in rows:
             with self.subTest(job["kind"]):
                 self.create(job)
@@ -337,7 +349,8 @@ class FromElsewhere(Cluster):
         good = {"template": crd_cases.template("jax")}
         rows = [({"Master": good}, "spec.jaxReplicaSpecs: Invalid value: \"object\": unsupported replica type"),
                 ({"worker": good}, "it is \"Worker\""),
-                ({"Worker": {"template": crd_cases.template("other")}}, "must have at least one container with name jax")]
+                ({"Worker": {"template": crd_cases.template("other")}},
+                 "must have at least one container with name jax")]
         for replicas, says in rows:
             self.assert_refused(self.try_job(self.jax(replicas)), says)
 
@@ -367,16 +380,19 @@ class Whole(Rules, Cluster):
         return path
 
     def test_a_cluster_that_refuses(self):
-        with self.assertRaisesRegex(AssertionError, "roundhouse crds: .*/openapi/v3/api/v1: the server answers with 401"):
+        with self.assertRaisesRegex(
+            AssertionError, "roundhouse crds: .*/openapi/v3/api/v1: the server answers with 401"):
             crds("--pod-schema", "cluster", "--kubeconfig", str(self.stranger()))
 
     def test_explain_goes_all_the_way_down(self):
-        path = "pytorchjob.spec.pytorchReplicaSpecs.template.spec.containers.securityContext.seccompProfile.localhostProfile"
+        path = ("pytorchjob.spec.pytorchReplicaSpecs.template.spec.containers.securityContext.seccompProfile."
+                "localhostProfile")
         self.eventually("explain", lambda: self.api.kubectl("explain", path, check=False).returncode == 0)
         self.assertIn("<string>", self.api.kubectl("explain", path).stdout)
 
     def test_wrong_types_deep_in_a_pod_are_refused(self):
-        pod = crd_cases.template("pytorch", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": 3}})
+        pod = crd_cases.template(
+            "pytorch", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": 3}})
         self.assert_refused(self.try_job(crd_cases.pytorch(crd_cases.master(template=pod))),
                             "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution: Invalid value")
 
@@ -411,7 +427,8 @@ class Stored:
 
     @staticmethod
     def bad_jobs():
-        goldens = [yaml.safe_load(path.read_text()) for path in yaml_files("invalid") if path.stem != "bad-replicas-string"]
+        goldens = [yaml.safe_load(path.read_text()) for path in yaml_files("invalid")
+                   if path.stem != "bad-replicas-string"]
         return goldens + [copy.deepcopy(case.job) for case in crd_cases.CASES if case.stored]
 
     def live_and_end(self, job):
@@ -419,7 +436,8 @@ class Stored:
         ended = {"completionTime": "2026-01-01T00:00:01Z"}
         self.assert_done(self.patch(job, {"status": running}, "/status"), "status")
         self.assertEqual(self.stored(job)["status"], running)
-        self.assert_done(self.patch(job, {"metadata": {"labels": {"a": "b"}, "finalizers": ["test.roundhouse.dev/wait"]}}), "metadata")
+        self.assert_done(self.patch(job, {"metadata": {"labels": {"a": "b"},
+                                                       "finalizers": ["test.roundhouse.dev/wait"]}}), "metadata")
         if "spec" in job:
             self.assert_done(self.patch(job, {"spec": {"runPolicy": {"suspend": True}}}), "suspend")
             self.assert_done(self.patch(job, {"spec": {"runPolicy": {"suspend": False}}}), "resume")

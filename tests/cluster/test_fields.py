@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_fields.py PROGRAM | --write: the table of pod fields is that of the API server, and so are the lists without duplicates.
+"""test_fields.py PROGRAM | --write: the table of pod fields is that of the API server, and so are the lists without
+duplicates.
 
 With --write the table is made anew from the API server of the tests.
 """
@@ -48,7 +49,8 @@ class Table(unittest.TestCase):
     def lint(self, pod):
         job = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "twice"},
                "spec": {"tfReplicaSpecs": {"Worker": {"template": {"spec": pod}}}}}
-        done = subprocess.run([sys.argv[1], "lint", "-"], input=json.dumps(job), capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.argv[1], "lint", "-"], input=json.dumps(job), capture_output=True, text=True,
+                              check=False)
         return done.stdout
 
     def test_each_list_without_duplicates(self):
@@ -65,7 +67,8 @@ class Table(unittest.TestCase):
                         item.update(name="tensorflow", image="i")
                     pod = {"containers": [{"name": "tensorflow", "image": "i"}]}
                     put(pod, {field: [item, item]})
-                    found = [line for line in self.lint(pod).splitlines() if "Duplicate value" in line and f"{field}[1]" in line]
+                    found = [line for line in self.lint(pod).splitlines() if "Duplicate value" in line
+                             and f"{field}[1]" in line]
                     self.assertEqual(len(found), 1, self.lint(pod))
                     count += 1
         self.assertGreaterEqual(count, 12)

@@ -25,7 +25,8 @@ del sys.argv[1:1 + ARGUMENTS]
 
 MANAGER = "kube-controller-manager"
 # Kind, field of the replicas, container, a type that alone decides.
-KINDS = [("PyTorchJob", "pytorchReplicaSpecs", "pytorch", "Master"), ("TFJob", "tfReplicaSpecs", "tensorflow", "Worker"),
+KINDS = [("PyTorchJob", "pytorchReplicaSpecs", "pytorch", "Master"),
+         ("TFJob", "tfReplicaSpecs", "tensorflow", "Worker"),
          ("XGBoostJob", "xgbReplicaSpecs", "xgboost", "Master"), ("MPIJob", "mpiReplicaSpecs", "mpi", "Launcher"),
          ("PaddleJob", "paddleReplicaSpecs", "paddle", "Worker"), ("JAXJob", "jaxReplicaSpecs", "jax", "Worker")]
 
@@ -38,7 +39,8 @@ def manager():
 
 def job(name, kind="PyTorchJob", replicas=None, **spec):
     _, field, container, only = next(row for row in KINDS if row[0] == kind)
-    pod = {"spec": {"containers": [{"name": container, "image": "localhost/busybox:1", "command": ["sleep", "infinity"]}]}}
+    pod = {"spec": {"containers": [{"name": container, "image": "localhost/busybox:1",
+                                    "command": ["sleep", "infinity"]}]}}
     types = {type_: {"replicas": count, "restartPolicy": "Never", "template": pod}
              for type_, count in (replicas or {only: 1}).items()}
     return {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": {"name": name},
@@ -46,7 +48,8 @@ def job(name, kind="PyTorchJob", replicas=None, **spec):
 
 
 def elastic(name, workers):
-    return job(name, replicas={"Worker": workers}, elasticPolicy={"minReplicas": 1, "maxReplicas": 4, "rdzvBackend": "c10d"})
+    return job(name, replicas={"Worker": workers}, elasticPolicy={"minReplicas": 1, "maxReplicas": 4,
+                                                                  "rdzvBackend": "c10d"})
 
 
 class Cluster(apiserver.ApiServer):
@@ -118,8 +121,9 @@ class Kubectl(unittest.TestCase):
         for expected in (r"Kind: +PyTorchJob", r"Type: +Failed", r"Reason: +PyTorchJobFailed",
                          r"Message: +PyTorchJob described is failed because 1 Worker replica\(s\) failed\.",
                          r"Normal +SuccessfulCreatePod .* pytorchjob-controller +Created pod: described-master-0",
-                         r"Normal +SuccessfulCreateService .* pytorchjob-controller +Created service: described-worker-1",
-                         r"Normal +PyTorchJobFailed .* pytorchjob-controller +PyTorchJob described is failed"):
+                         r"Normal +SuccessfulCreateService .* pytorchjob-controller +Created service: "
+                         r"described-worker-1", r"Normal +PyTorchJobFailed .* pytorchjob-controller +PyTorchJob "
+                         r"described is failed"):
             self.assertRegex(text, expected)
         events = self.kubectl("events", "--for", what)
         self.assertIn("Created pod: described-worker-0", events)
@@ -161,7 +165,8 @@ class Kubectl(unittest.TestCase):
         self.assertEqual(sorted(tuple(row.split()) for row in rows),
                          sorted((f"{kind.lower()}s", "kubeflow.org/v1", "true", kind) for kind, *_ in KINDS))
         what = self.create(job("found"))
-        for word in ("pytorchjobs", "pytorchjob", "PyTorchJob", "pytorchjobs.kubeflow.org", "pytorchjob.v1.kubeflow.org"):
+        for word in ("pytorchjobs", "pytorchjob", "PyTorchJob", "pytorchjobs.kubeflow.org",
+                     "pytorchjob.v1.kubeflow.org"):
             self.assertEqual(self.kubectl("get", word, "found", "-o", "name").strip(), "pytorchjob.kubeflow.org/found")
         self.kubectl("delete", what)
 
@@ -171,7 +176,8 @@ class Kubectl(unittest.TestCase):
         """An elastic job through the scale subresource, as a HorizontalPodAutoscaler does it."""
         what = self.create(elastic("wide", 2))
         self.wait(what, "Running")
-        scale = json.loads(self.kubectl("get", "--raw", "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/wide/scale"))
+        scale = json.loads(
+            self.kubectl("get", "--raw", "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs/wide/scale"))
         self.assertEqual((scale["spec"]["replicas"], scale["status"]["replicas"]), (2, 2))
         selected = self.kubectl("get", "pods", "-l", scale["status"]["selector"], "-o", "name").split()
         self.assertEqual(sorted(selected), ["pod/wide-worker-0", "pod/wide-worker-1"])
@@ -179,7 +185,8 @@ class Kubectl(unittest.TestCase):
             self.assertIn("scaled", self.kubectl("scale", what, f"--replicas={count}"))
             names = [f"pod/wide-worker-{i}" for i in range(count)]
             wait_for(f"{count} pods", lambda: self.pods("wide") == names)
-            self.kubectl("wait", f"--for=jsonpath={{.status.replicaStatuses.Worker.active}}={count}", what, "--timeout=180s")
+            self.kubectl("wait", f"--for=jsonpath={{.status.replicaStatuses.Worker.active}}={count}", what,
+                         "--timeout=180s")
         refused = self.api.kubectl("scale", what, "--replicas=2", "--current-replicas=3", check=False)
         self.assertIn("Expected replicas to be 3, was 1", refused.stderr)
         self.kubectl("delete", what)
@@ -191,7 +198,8 @@ class Kubectl(unittest.TestCase):
         self.wait(what, "Suspended")
         wait_for("no pods", lambda: not self.pods("paused"))
         self.assertRegex(self.kubectl("get", what), r"paused +Suspended ")
-        self.kubectl("patch", what, "--type=json", "-p", '[{"op":"replace","path":"/spec/runPolicy/suspend","value":false}]')
+        self.kubectl("patch", what, "--type=json", "-p",
+                     '[{"op":"replace","path":"/spec/runPolicy/suspend","value":false}]')
         self.wait(what, "Running")
         self.kubectl("wait", "--for=condition=Suspended=false", what, "--timeout=180s")
         self.assertEqual(len(self.pods("paused")), 2)
@@ -202,7 +210,8 @@ class Kubectl(unittest.TestCase):
         for flags in (["--server-side"], []):
             with self.subTest(flags=flags):
                 text = json.dumps(job("applied", replicas={"Master": 1, "Worker": 1}))
-                self.assertIn("created" if not flags else "serverside-applied", self.kubectl("apply", *flags, "-f", "-", text=text))
+                self.assertIn("created" if not flags else "serverside-applied",
+                              self.kubectl("apply", *flags, "-f", "-", text=text))
                 self.wait("pytorchjob/applied", "Running")
                 before = self.api.object("pytorchjob", "applied")
                 self.assertEqual(self.kubectl("diff", *flags, "-f", "-", text=text), "")
@@ -243,7 +252,8 @@ class Kubectl(unittest.TestCase):
         self.wait(what, "Running")
         uid = self.kubectl("get", what, "-o", "jsonpath={.metadata.uid}")
         for pod, same in before.items():
-            wait_for(f"{pod} adopted", lambda: self.kubectl("get", pod, "-o", "jsonpath={.metadata.ownerReferences[0].uid}") == uid)
+            wait_for(f"{pod} adopted", lambda: self.kubectl("get", pod, "-o",
+                                                            "jsonpath={.metadata.ownerReferences[0].uid}") == uid)
             self.assertEqual(self.kubectl("get", pod, "-o", "jsonpath={.metadata.uid}"), same)
         self.kubectl("delete", what)
         wait_for("everything gone", lambda: not self.belonging("kept"))
@@ -266,5 +276,6 @@ class Kubectl(unittest.TestCase):
 if __name__ == "__main__":
     apiserver.skip_without_assets()
     if not manager():
-        print(f"no {MANAGER}: what collects is not tested; tests/cluster/assets.py {MANAGER} builds it", file=sys.stderr)
+        print(f"no {MANAGER}: what collects is not tested; tests/cluster/assets.py {MANAGER} builds it",
+              file=sys.stderr)
     unittest.main(verbosity=2)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_node.py ROUNDHOUSE JAX_DIR SOURCE [TEST...]: pods really run, on a node of the test's own (node.py).
 
-First the controller is a process of this machine and the published client drives it; then it is the pod that controls the cluster.
+First the controller is a process of this machine and the published client drives it; then it is the pod that controls
+the cluster.
 """
 import functools
 import json
@@ -95,13 +96,14 @@ def make_plugin_image():
         (root / "bin" / "cp").symlink_to("busybox")
         for file in pathlib.Path(JAX).glob("*.so"):
             shutil.copy(file, root / "plugins")
-        subprocess.run([sys.executable, "-B", f"{SOURCE}/tests/cluster/kubernetes/src/mkimage.py", f"{folder}/image.tar", root,
-                        PLUGIN_IMAGE, "{}"], check=True)
+        subprocess.run([sys.executable, "-B", f"{SOURCE}/tests/cluster/kubernetes/src/mkimage.py",
+                        f"{folder}/image.tar", root, PLUGIN_IMAGE, "{}"], check=True)
         Case.api.load(f"{folder}/image.tar")
 
 
 def without_crds(manifests):
-    return yaml.safe_dump_all(one for one in yaml.safe_load_all(manifests) if one and one["kind"] != "CustomResourceDefinition")
+    return yaml.safe_dump_all(one for one in yaml.safe_load_all(manifests) if one
+                              and one["kind"] != "CustomResourceDefinition")
 
 
 def replica(container, command, count=1, image="localhost/python:1", restart="Never"):
@@ -141,7 +143,8 @@ class Case(unittest.TestCase):
         return {pod.removeprefix("pod/"): self.api.kubectl("logs", pod, check=False).stdout for pod in pods}
 
     def phases(self, name):
-        rows = self.kubectl("get", "pods", "-l", f"{JOB_LABEL}={name}", "--no-headers", "-o", "custom-columns=:.metadata.name,:.status.phase")
+        rows = self.kubectl("get", "pods", "-l", f"{JOB_LABEL}={name}", "--no-headers", "-o",
+                            "custom-columns=:.metadata.name,:.status.phase")
         return dict(row.split() for row in rows.splitlines())
 
     def belonging(self):
@@ -227,8 +230,8 @@ class Process(client_jobs.Lives, Jobs, Case):
             dist.barrier()
 
         client = self.client(BY_NAME["PyTorchJob"])
-        client.create_job(name="func", train_func=train, parameters={"rate": 0.5}, num_workers=3, num_procs_per_worker=1,
-                          base_image="localhost/train:1")
+        client.create_job(name="func", train_func=train, parameters={"rate": 0.5}, num_workers=3,
+                          num_procs_per_worker=1, base_image="localhost/train:1")
         try:
             self.wait(client, "func", "Succeeded")
         except (RuntimeError, TimeoutError):
@@ -262,19 +265,22 @@ class FirstFault(Case):
 
     def has_failed(self, name):
         """Whether the job has failed, after LIMIT_S at most."""
-        return self.api.kubectl("wait", "--for=condition=Failed", f"pytorchjob/{name}", f"--timeout={LIMIT_S}s", check=False).returncode == 0
+        return self.api.kubectl("wait", "--for=condition=Failed", f"pytorchjob/{name}", f"--timeout={LIMIT_S}s",
+                                check=False).returncode == 0
 
     def fault(self, name, way):
         """-> (the ledger's fault, the message of the condition Failed)"""
         def body(count):
             made = replica("pytorch", ["python3", "-c", FAULTY.read_text(), way, "2"], count, "localhost/train:1")
             container = made["template"]["spec"]["containers"][0]
-            container |= {"terminationMessagePolicy": "FallbackToLogsOnError", "resources": {"limits": {"memory": "1Gi"}},
+            container |= {"terminationMessagePolicy": "FallbackToLogsOnError",
+                          "resources": {"limits": {"memory": "1Gi"}},
                           "env": [{"name": "OMP_NUM_THREADS", "value": "1"}]}
             return made
         self.kubectl("create", "-f", "-", text=json.dumps({
             "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name},
-            "spec": {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": {"Master": body(1), "Worker": body(2)}}}))
+            "spec": {"runPolicy": {"cleanPodPolicy": "None"},
+                     "pytorchReplicaSpecs": {"Master": body(1), "Worker": body(2)}}}))
         try:
             wait_for(f"{name} failed", lambda: self.has_failed(name), patience=FAULT_PATIENCE_S)
         except AssertionError:
@@ -283,7 +289,8 @@ class FirstFault(Case):
         job = self.api.object("pytorchjob", name)
         message = next(one["message"] for one in job["status"]["conditions"] if one["type"] == "Failed")
         found = json.loads(job["metadata"]["annotations"][LEDGER])["fault"], message
-        self.assertIn(f"First fault: Worker-1 (pod {name}-worker-1, container pytorch, node ", message, (found, self.logs(name)))
+        self.assertIn(f"First fault: Worker-1 (pod {name}-worker-1, container pytorch, node ", message,
+                      (found, self.logs(name)))
         self.drop(f"pytorchjob/{name}")
         return found
 
@@ -314,7 +321,8 @@ class FirstFault(Case):
 
 
 class Comm(Case):
-    """rh_comm in jobs, as the configuration of the controller has it: the library comes from our image, by an init container."""
+    """rh_comm in jobs, as the configuration of the controller has it: the library comes from our image, by an init
+    container."""
     CONFIGURATION = f"""[comm]
 image = {IMAGE}
 shm-size = 96Mi
@@ -365,14 +373,16 @@ capabilities = IPC_LOCK
 
     def test_profile(self):
         """The nodes that a profile is for; what it leaves open is as everywhere."""
-        what = self.check("PyTorchJob", "commp", "pytorchReplicaSpecs", {"Master": 1, "Worker": 1}, {"kubernetes.io/os": "linux"}, 48)
+        what = self.check("PyTorchJob", "commp", "pytorchReplicaSpecs", {"Master": 1, "Worker": 1},
+                          {"kubernetes.io/os": "linux"}, 48)
         pod = self.api.object("pod", "commp-master-0")
         self.assertEqual(pod["spec"]["containers"][0]["securityContext"]["capabilities"], {"add": ["IPC_LOCK"]})
         self.drop(what)
 
 
 class Installed(Jobs):
-    """The controller is a pod of the cluster that it controls. A subclass says namespace, deployment and manifests()."""
+    """The controller is a pod of the cluster that it controls. A subclass says namespace, deployment and
+    manifests()."""
 
     @classmethod
     def setUpClass(cls):
@@ -399,13 +409,15 @@ class Pod(Installed, Case):
     @classmethod
     def manifests(cls):
         make_plugin_image()
-        return subprocess.run([ROUNDHOUSE, "manifests", "--image", IMAGE, "--plugins", JAX, "--plugin-image", f"jax={PLUGIN_IMAGE}"],
+        return subprocess.run([ROUNDHOUSE, "manifests", "--image", IMAGE, "--plugins", JAX, "--plugin-image",
+                               f"jax={PLUGIN_IMAGE}"],
                               check=True, capture_output=True, text=True).stdout
 
     def test_plugin_of_an_image(self):
         """The controller's image does not have it; its kind is served with the rights that came with it."""
         self.drop(self.run_job("JAXJob", "guest", "jaxReplicaSpecs", {
-            "Worker": replica("jax", ["sh", "-c", "env | grep ^COORDINATOR_ADDRESS"], count=2, image="localhost/busybox:1")}))
+            "Worker": replica("jax", ["sh", "-c", "env | grep ^COORDINATOR_ADDRESS"], count=2,
+                              image="localhost/busybox:1")}))
 
     def controllers(self):
         return self.kubectl("get", "pods", "-n", self.namespace, "-o", "name").split()
@@ -441,12 +453,14 @@ class Pod(Installed, Case):
             self.kubectl("exec", f"moved-worker-{index}", "--", "sh", "-c", f"echo 0 > {client_jobs.END}")
         self.kubectl("wait", "--for=condition=Succeeded", "pytorchjob/moved", f"--timeout={LIMIT_S}s")
         self.assertNotIn(self.working(), (before, None))
-        self.assertEqual(self.kubectl("get", "pods", "-l", f"{JOB_LABEL}=moved", "-o", "jsonpath={.items[*].metadata.uid}"), uids)
+        self.assertEqual(self.kubectl("get", "pods", "-l", f"{JOB_LABEL}=moved", "-o",
+                                      "jsonpath={.items[*].metadata.uid}"), uids)
         self.drop("pytorchjob/moved")
 
 
 class Swap(Installed, Case):
-    """V1's own manifests, with another image: its Deployment and command, rights, CRDs, webhooks and the empty Secret."""
+    """V1's own manifests, with another image: its Deployment and command, rights, CRDs, webhooks and the empty
+    Secret."""
     namespace, deployment = "kubeflow", "deployment/training-operator"
 
     @classmethod

@@ -16,12 +16,15 @@ PATH = "/apis/example.org/v1alpha1/flavorruntimes?dryRun=All"
 
 class Resources(unittest.TestCase):
     def test_the_server_takes_the_definition_and_refuses_by_it(self):
-        crds = subprocess.run([PROGRAM, "crds", "--kind", "flavorruntime", "--plugins", FOLDER], capture_output=True, text=True, check=True)
+        crds = subprocess.run([PROGRAM, "crds", "--kind", "flavorruntime", "--plugins", FOLDER], capture_output=True,
+                              text=True, check=True)
         with apiserver.ApiServer() as api:
             api.kubectl("create", "-f", "-", text=crds.stdout)
             api.kubectl("wait", "--for=condition=Established", "crd", "flavorruntimes.example.org", "--timeout=180s")
-            for spec, wanted in (({"nodes": 2, "spare": 1}, 201), ({"nodes": 0}, 422), ({"nodes": 2, "spare": 2}, 422), ({}, 422)):
-                body = {"apiVersion": "example.org/v1alpha1", "kind": "FlavorRuntime", "metadata": {"name": "r"}, "spec": spec}
+            for spec, wanted in (({"nodes": 2, "spare": 1}, 201), ({"nodes": 0}, 422), ({"nodes": 2, "spare": 2}, 422),
+                                 ({}, 422)):
+                body = {"apiVersion": "example.org/v1alpha1", "kind": "FlavorRuntime", "metadata": {"name": "r"},
+                        "spec": spec}
                 status, answer = api.request("POST", PATH, json.dumps(body))
                 self.assertEqual(status, wanted, answer)
 

@@ -27,7 +27,8 @@ def job(name, spec):
 
 
 def with_rule(schema, *rules):
-    return {**schema, "x-kubernetes-validations": [rule if isinstance(rule, dict) else {"rule": rule} for rule in rules]}
+    return {**schema, "x-kubernetes-validations": [rule if isinstance(rule, dict) else {"rule": rule}
+                                                   for rule in rules]}
 
 
 class Rules(unittest.TestCase):
@@ -46,7 +47,8 @@ class Rules(unittest.TestCase):
             environment[name] = str(self.api.folder / f"{name}.json")
             pathlib.Path(environment[name]).write_text(json.dumps(value), encoding="utf-8")
         # the plugin reads the files, which it could not in a process of its own
-        return subprocess.run([PROGRAM, *map(str, words), "--plugin-isolation=none"], capture_output=True, text=True, check=False, env=environment)
+        return subprocess.run([PROGRAM, *map(str, words), "--plugin-isolation=none"], capture_output=True, text=True,
+                              check=False, env=environment)
 
     def define(self, fields, cel=None):
         """The definition of RuleJob on the server is that of a plugin with these."""
@@ -84,7 +86,8 @@ class Rules(unittest.TestCase):
         return found
 
     def place(self, path, detail):
-        """-> a path of lint as the server writes it: keys of maps behind a dot, and a member that is missing with its name."""
+        """-> a path of lint as the server writes it: keys of maps behind a dot, and a member that is missing with its
+        name."""
         path = re.sub(r"\[([^]\d]+)\]", r".\1", path)
         missing = re.search(r'member "(.*)" is missing', detail)
         return f"{path}.{missing[1]}" if missing else path
@@ -100,7 +103,8 @@ class Rules(unittest.TestCase):
                 if words:
                     self.assertEqual(lint[name], server[name])
                 else:
-                    self.assertEqual([self.place(*row) for row in lint[name]], [path for path, _ in server[name]], lint[name])
+                    self.assertEqual([self.place(*row) for row in lint[name]], [path for path, _ in server[name]],
+                                     lint[name])
 
     def test_rules(self):
         self.assertGreaterEqual(len(cel_cases.GOOD), 100)
@@ -140,10 +144,14 @@ class Rules(unittest.TestCase):
     def test_messages(self):
         fields = {
             "plain": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "must be more"}),
-            "words": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m", "messageExpression": "'not ' + (self > 0 ? 'more' : 'less')"}),
-            "silent": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m", "messageExpression": "self > 0 ? 'x' : ''"}),
-            "broken": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m", "messageExpression": "1 / self > 0 ? 'x' : 'y'"}),
-            "forbidden": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m", "reason": "FieldValueForbidden"}),
+            "words": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m",
+                                               "messageExpression": "'not ' + (self > 0 ? 'more' : 'less')"}),
+            "silent": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m",
+                                                "messageExpression": "self > 0 ? 'x' : ''"}),
+            "broken": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m",
+                                                "messageExpression": "1 / self > 0 ? 'x' : 'y'"}),
+            "forbidden": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m",
+                                                   "reason": "FieldValueForbidden"}),
             "needed": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m", "reason": "FieldValueRequired"}),
             "twice": with_rule(cel_cases.INT, {"rule": "self > 1", "message": "m", "reason": "FieldValueDuplicate"}),
             "pair": with_rule(cel_cases.PAIR, {"rule": "self.a > 1", "message": "m", "fieldPath": ".a"}),
@@ -152,28 +160,34 @@ class Rules(unittest.TestCase):
             "both": with_rule(cel_cases.INT, "self > 1", "self > 2"),
         }
         cases = [(name, {name: value}, valid) for name, value, valid in (
-            ("plain", 1, False), ("words", 1, False), ("silent", 0, False), ("broken", 0, False), ("forbidden", 1, False),
-            ("needed", 1, False), ("twice", 1, False), ("pair", {"a": 1}, False), ("old", 1, True), ("maybe", 1, False),
-            ("both", 1, False))]
+            ("plain", 1, False), ("words", 1, False), ("silent", 0, False), ("broken", 0, False),
+            ("forbidden", 1, False), ("needed", 1, False), ("twice", 1, False), ("pair", {"a": 1}, False),
+            ("old", 1, True), ("maybe", 1, False), ("both", 1, False))]
         self.compare(cases, fields)
 
     def test_rules_of_a_kind(self):
         fields = {"size": cel_cases.INT, "deep": cel_cases.PAIR}
-        cel = [{"at": "spec", "rule": "!has(self.size) || self.size > 1", "message": "must be more", "fieldPath": ".size"},
-               {"at": "replicas", "rule": "self.all(t, !has(self[t].replicas) || self[t].replicas < 5)", "message": "too many"},
-               {"at": "spec", "rule": "!has(self.deep) || self.deep.a == self.ruleReplicaSpecs['Worker'].?replicas.orValue(1)"}]
+        cel = [{"at": "spec", "rule": "!has(self.size) || self.size > 1", "message": "must be more",
+                "fieldPath": ".size"},
+               {"at": "replicas", "rule": "self.all(t, !has(self[t].replicas) || self[t].replicas < 5)",
+                "message": "too many"},
+               {"at": "spec", "rule": "!has(self.deep) || self.deep.a == "
+                "self.ruleReplicaSpecs['Worker'].?replicas.orValue(1)"}]
         cases = [("fits", {"size": 2}, True), ("small", {"size": 1}, False), ("uneven", {"deep": {"a": 7}}, False),
                  ("even", {"deep": {"a": 1}}, True)]
         self.compare(cases, fields, cel)
 
     def check(self, schema, rule):
-        return self.call("plugins", "check", self.plugins / pathlib.Path(PLUGIN).name, fields={"field": with_rule(schema, rule)})
+        return self.call("plugins", "check", self.plugins / pathlib.Path(PLUGIN).name,
+                         fields={"field": with_rule(schema, rule)})
 
     def server_takes(self, number, schema, rule):
         """-> "", or why the server refuses the definition."""
         name = f"badjob{number}s"
-        crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"{name}.example.org"},
-               "spec": {"group": "example.org", "scope": "Namespaced", "names": {"kind": f"BadJob{number}", "plural": name},
+        crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+               "metadata": {"name": f"{name}.example.org"},
+               "spec": {"group": "example.org", "scope": "Namespaced",
+                        "names": {"kind": f"BadJob{number}", "plural": name},
                         "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
                             "type": "object", "properties": {"spec": {"type": "object", "properties": {
                                 "field": with_rule(schema, rule)}}}}}}]}}

@@ -34,8 +34,9 @@ def fetch():
         return there
     try:
         go = assets.find_go()
-        done = subprocess.run([os.path.join(go, "go"), "mod", "download", "-json", MODULE], capture_output=True, text=True,
-                              cwd=tempfile.gettempdir(), env={**os.environ, "GOMODCACHE": str(apiserver.cache() / "gomod")})
+        done = subprocess.run([os.path.join(go, "go"), "mod", "download", "-json", MODULE], capture_output=True,
+                              text=True, cwd=tempfile.gettempdir(),
+                              env={**os.environ, "GOMODCACHE": str(apiserver.cache() / "gomod")})
     except (OSError, subprocess.CalledProcessError) as error:
         raise Absent(f"no Go, which fetches {MODULE}: {error}") from error
     if done.returncode != 0:

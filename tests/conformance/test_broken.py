@@ -16,7 +16,8 @@ WARNINGS = {"exports", "output"}
 # Rules whose break makes further checks find something.
 BESIDE = {"CORE_METADATA": {"contract"}, "CORE_CONTAINERS": {"contract"}, "ENV_TWICE": {"contract"},
           "OBJECT_CLUSTER": {"rbac", "contract"}, "OBJECT_NAME": {"contract"}, "OBJECT_NAMESPACE": {"contract"},
-          "RBAC_GRANT": {"contract"}, "ENV_NAME": {"contract"}, "UTF8_ENV": {"env", "contract"}, "SCHEMA_LIMITS": {"contract"},
+          "RBAC_GRANT": {"contract"}, "ENV_NAME": {"contract"}, "UTF8_ENV": {"env", "contract"},
+          "SCHEMA_LIMITS": {"contract"},
           # a thread that is left sleeps, and its code goes away with the plugin
           "THREAD_INIT": {"crash", "time"}, "THREAD_OBJECTS": {"crash", "time"}}
 

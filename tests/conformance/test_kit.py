@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`roundhouse plugins test` as its users call it.
 
-usage: test_kit.py ROUNDHOUSE BROKEN PLUGINS EXAMPLE... : BROKEN has the plugins of broken.c, PLUGINS those of the release.
+usage: test_kit.py ROUNDHOUSE BROKEN PLUGINS EXAMPLE... : BROKEN has the plugins of broken.c, PLUGINS those of the
+release.
 """
 import json
 import os
@@ -36,7 +37,8 @@ class Kit(unittest.TestCase):
         self.folder = folder.name
 
     def call(self, *words):
-        return subprocess.run([PROGRAM, "plugins", "test", *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return subprocess.run([PROGRAM, "plugins", "test", *words], capture_output=True, text=True, timeout=PATIENCE,
+                              check=False)
 
     def job(self, note="hello"):
         path = os.path.join(self.folder, "job.yaml")
@@ -91,7 +93,8 @@ class Kit(unittest.TestCase):
         self.assertEqual(os.listdir(golden), ["brokenjob-default-one.yaml"])
         with open(os.path.join(golden, "brokenjob-default-one.yaml"), encoding="utf-8") as file:
             text = file.read()
-        self.assertEqual((text.count("kind: Pod\n"), text.count("kind: ConfigMap\n"), text.count("kind: Service\n")), (3, 1, 3))
+        self.assertEqual((text.count("kind: Pod\n"), text.count("kind: ConfigMap\n"), text.count("kind: Service\n")),
+                         (3, 1, 3))
         done = self.call(GOOD, self.job(), "--golden", golden)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("ok      golden", done.stdout)
@@ -111,7 +114,8 @@ class Kit(unittest.TestCase):
 
     def test_bad_input(self):
         for words, message in (((), "use `plugins list`"), (("/nowhere.so",), "No such file"),
-                               ((GOOD, "/nowhere.yaml"), "/nowhere.yaml"), ((GOOD, "--golden", "x"), "--golden needs files with jobs"),
+                               ((GOOD, "/nowhere.yaml"), "/nowhere.yaml"),
+                               ((GOOD, "--golden", "x"), "--golden needs files with jobs"),
                                ((GOOD, "--time-limit", "0s"), "must be longer than 0"), ((GOOD, "-o", "xml"), "junit")):
             done = self.call(*words)
             self.assertEqual(done.returncode, 2, (words, done.stdout, done.stderr))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`roundhouse plugins test --kubeconfig` on a real API server: what only a server sees is found, and nothing is kept there.
+"""`roundhouse plugins test --kubeconfig` on a real API server: what only a server sees is found, and nothing is kept
+there.
 
-usage: test_server.py ROUNDHOUSE BROKEN RULES [unittest's words] : BROKEN has the plugins of broken.c, RULES says what each breaks.
+usage: test_server.py ROUNDHOUSE BROKEN RULES [unittest's words] : BROKEN has the plugins of broken.c, RULES says what
+each breaks.
 """
 import json
 import os
@@ -42,8 +44,9 @@ class Server(unittest.TestCase):
 
     def call(self, rule, *words, kubeconfig=None):
         """-> (status, {check: (result, text)}); the kit's other checks pass"""
-        done = subprocess.run([PROGRAM, "plugins", "test", "-o", "json", os.path.join(BROKEN, rule + ".so"), *words, "--kubeconfig",
-                               kubeconfig or self.api.kubeconfig], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        done = subprocess.run([PROGRAM, "plugins", "test", "-o", "json", os.path.join(BROKEN, rule + ".so"), *words,
+                               "--kubeconfig", kubeconfig or self.api.kubeconfig], capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         rows = {row["name"]: (row["result"], " ".join(f"{found['where']} {found['what']}" for found in row["findings"]))
                 for row in json.loads(done.stdout)["checks"]}
@@ -70,7 +73,8 @@ class Server(unittest.TestCase):
     def test_nothing_is_kept(self):
         self.assertEqual(self.call("NOTHING"), (0, ("ok", "")))
         self.assertEqual(self.api.request("GET", DEFINITION)[0], 404)
-        self.assertEqual(self.api.request("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/roundhouse-plugins-test")[0], 404)
+        self.assertEqual(
+            self.api.request("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/roundhouse-plugins-test")[0], 404)
 
     def test_jobs(self):
         job = self.folder / "job.yaml"
@@ -84,7 +88,8 @@ class Server(unittest.TestCase):
 
     def test_what_a_server_sees(self):
         self.install()
-        rules = [line.rstrip("\n").split(" ", 2) for line in pathlib.Path(RULES).read_text().splitlines() if " server " in line]
+        rules = [line.rstrip("\n").split(" ", 2) for line in pathlib.Path(RULES).read_text().splitlines()
+                 if " server " in line]
         self.assertEqual(len(rules), 2)
         for rule, _, words in rules:
             with self.subTest(rule):
@@ -104,8 +109,8 @@ class Server(unittest.TestCase):
         path.write_text(pathlib.Path(self.api.kubeconfig).read_text().replace(str(self.api.port), "1"))
         path.chmod(0o600)
         for words in (["--kubeconfig", path], ["--kubeconfig", self.folder / "missing"]):
-            done = subprocess.run([PROGRAM, "plugins", "test", os.path.join(BROKEN, "NOTHING.so"), *words], capture_output=True,
-                                  text=True, timeout=PATIENCE, check=False)
+            done = subprocess.run([PROGRAM, "plugins", "test", os.path.join(BROKEN, "NOTHING.so"), *words],
+                                  capture_output=True, text=True, timeout=PATIENCE, check=False)
             self.assertIn(done.returncode, (1, 2))
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """attack.py COUNT ROUNDS SECONDS PORT...: clients that keep a server of this machine busy, and want nothing from it.
 
-COUNT connections at a time, to the ports of loopback in turn: some send a request byte by byte, some half of one and then hang
-up their sending side, some nothing, some a head that announces a body that never comes. It prints a line when all are connected.
-A line of its standard input makes the next round begin, with all of them anew. It ends by itself: after ROUNDS, when its
-standard input is closed, and after SECONDS at the latest.
+COUNT connections at a time, to the ports of loopback in turn: some send a request byte by byte, some half of one and
+then hang up their sending side, some nothing, some a head that announces a body that never comes. It prints a line when
+all are connected.
+A line of its standard input makes the next round begin, with all of them anew. It ends by itself: after ROUNDS, when
+its standard input is closed, and after SECONDS at the latest.
 """
 import errno
 import resource

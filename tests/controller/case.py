@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of a controller on a real API server share; pods are set by hand, no kubelet runs and nothing collects what is left.
+"""What tests of a controller on a real API server share; pods are set by hand, no kubelet runs and nothing collects
+what is left.
 
 Words of the command line: ROUNDHOUSE JAX_DIR [unittest's words].
 """
@@ -29,7 +30,8 @@ OWNED = [("Pod", "v1", "pods"), ("Service", "v1", "services"), ("ConfigMap", "v1
          ("RoleBinding", "rbac.authorization.k8s.io/v1", "rolebindings"),
          ("HorizontalPodAutoscaler", "autoscaling/v2", "horizontalpodautoscalers")]
 # What admission fills in; the recorded objects do without.
-FILLED_IN = {"Pod": ["preemptionPolicy", "priority", "tolerations"], "Service": ["clusterIPs", "ipFamilies", "ipFamilyPolicy"]}
+FILLED_IN = {"Pod": ["preemptionPolicy", "priority", "tolerations"],
+             "Service": ["clusterIPs", "ipFamilies", "ipFamilyPolicy"]}
 
 
 def job(name, kind="PyTorchJob", workers=2, namespace="default", **policy):
@@ -53,13 +55,14 @@ class Case(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.api = cls.enterClassContext(cls.make_server())
-        cls.crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
+        cls.crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True,
+                                  text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=cls.crds)
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
 
     def controller(self, *flags, kubeconfig=None, name="controller", environment=None):
-        return support.Controller(ROUNDHOUSE, kubeconfig or self.api.kubeconfig, self.folder, "--plugins", JAX, *flags, name=name,
-                                  environment=environment)
+        return support.Controller(ROUNDHOUSE, kubeconfig or self.api.kubeconfig, self.folder, "--plugins", JAX, *flags,
+                                  name=name, environment=environment)
 
     def request(self, method, path, body=None, content_type="application/json"):
         status, text = self.api.request(method, path, None if body is None else json.dumps(body), content_type)
@@ -75,10 +78,11 @@ class Case(unittest.TestCase):
 
     def grant(self, rules):
         """What the user "limited" may do."""
-        objects = [{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "limited"},
-                    "rules": rules},
-                   {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "limited"},
-                    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "limited"},
+        objects = [{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+                    "metadata": {"name": "limited"}, "rules": rules},
+                   {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+                    "metadata": {"name": "limited"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                                                                 "kind": "ClusterRole", "name": "limited"},
                     "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "limited"}]}]
         self.api.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
@@ -96,12 +100,14 @@ class Case(unittest.TestCase):
 
     def set_phase(self, pod, phase, good=(200,), code=1):
         meta = pod["metadata"]
-        state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": code if phase == "Failed" else 0}}
+        state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": code if phase == "Failed"
+                                                                           else 0}}
         body = {"status": {"phase": phase, "containerStatuses": [
-            {"name": c["name"], "image": "i", "imageID": "", "ready": phase == "Running", "restartCount": 0, "state": state}
+            {"name": c["name"], "image": "i", "imageID": "", "ready": phase == "Running", "restartCount": 0,
+             "state": state}
             for c in pod["spec"]["containers"]]}}
-        status, answer = self.request("PATCH", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status", body,
-                                      "application/merge-patch+json")
+        status, answer = self.request("PATCH", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status",
+                                      body, "application/merge-patch+json")
         self.assertIn(status, good, answer)
 
     def owned(self, uid):
@@ -112,7 +118,8 @@ class Case(unittest.TestCase):
                 if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences", [])):
                     for key in FILLED_IN.get(kind, []):
                         item["spec"].pop(key, None)
-                    out[kind, item["metadata"]["name"]] = compare_objects.strip({**item, "apiVersion": group, "kind": kind})
+                    out[kind, item["metadata"]["name"]] = compare_objects.strip({**item, "apiVersion": group,
+                                                                                 "kind": kind})
         return out
 
     def drop_owned(self, uid):
@@ -128,7 +135,8 @@ class Case(unittest.TestCase):
         self.request("DELETE", self.path(plural, namespace, name))
         for what in ("pods", "services"):
             for item in self.items("v1", what, namespace, f"?labelSelector={LABEL}={name}"):
-                self.request("DELETE", f"/api/v1/namespaces/{namespace}/{what}/{item['metadata']['name']}?gracePeriodSeconds=0")
+                self.request(
+                    "DELETE", f"/api/v1/namespaces/{namespace}/{what}/{item['metadata']['name']}?gracePeriodSeconds=0")
 
 
 def main():

@@ -24,7 +24,8 @@ class Objects(Case):
     """What is created for every recorded job."""
 
     def test_goldens(self):
-        entries = [e for e in json.loads((GOLDENS / "differences.json").read_text()) if e.get("suite", "objects") == "objects"]
+        entries = [e for e in json.loads((GOLDENS / "differences.json").read_text())
+                   if e.get("suite", "objects") == "objects"]
         with self.controller():
             for path in sorted(glob.glob(str(GOLDENS / "objects/*.objects.json"))):
                 name = os.path.basename(path)[:-len(".objects.json")]
@@ -65,7 +66,8 @@ class Controllers(Case):
             wait_for("counted creates", lambda: controller.metrics().get(created, 0) >= 4)
             metrics = controller.metrics()
             self.assertEqual(metrics['roundhouse_job_start_seconds_count{framework="pytorch"}'], 1)
-            self.assertEqual(metrics['training_operator_jobs_created_total{job_namespace="default",framework="pytorch"}'], 1)
+            self.assertEqual(
+                metrics['training_operator_jobs_created_total{job_namespace="default",framework="pytorch"}'], 1)
             self.drop_job("columns")
 
     def test_metrics(self):
@@ -102,10 +104,12 @@ class Controllers(Case):
         with self.controller():
             self.create(job("stopped"))
             wait_for("pods", lambda: len(self.pods("stopped")) == 2)
-            self.api.kubectl("patch", "pytorchjob", "stopped", "--type=merge", "-p", '{"spec":{"runPolicy":{"suspend":true}}}')
+            self.api.kubectl("patch", "pytorchjob", "stopped", "--type=merge", "-p",
+                             '{"spec":{"runPolicy":{"suspend":true}}}')
             wait_for("suspended", lambda: self.conditions("stopped").get("Suspended") == "True")
             for pod in self.pods("stopped"):
-                self.request("DELETE", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}?gracePeriodSeconds=0")
+                self.request(
+                    "DELETE", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}?gracePeriodSeconds=0")
             self.drop_job("stopped")
 
     def test_crd_is_missing(self):
@@ -116,7 +120,8 @@ class Controllers(Case):
                 self.create(job("others"))
                 wait_for("pods", lambda: len(self.pods("others")) == 2)
                 # A definition that goes makes the server begin the others' watches anew; those problems pass.
-                wait_for("MPIJob's problem alone", lambda: [p["resource"].split(".")[0] for p in controller.state()["problems"]]
+                wait_for("MPIJob's problem alone", lambda: [p["resource"].split(".")[0]
+                                                            for p in controller.state()["problems"]]
                          == ["mpijobs"])
                 self.api.kubectl("apply", "--server-side", "-f", "-", text=self.crds)
                 wait_for("MPIJob", lambda: not controller.state()["problems"], patience=120)
@@ -157,12 +162,13 @@ class Controllers(Case):
         controller = self.controller(kubeconfig=path, name="wrong-token")
         controller.start()
         self.addCleanup(controller.kill)
-        expected = f'context "{context}", user "{user}": the token in {path}: users[0].user.token is not accepted; renew it'
+        expected = (f'context "{context}", user "{user}": the token in {path}: users[0].user.token is not accepted; '
+                    'renew it')
         controller.wait_for_log(f"pods: cannot list: Unauthorized; {expected}")
         self.assertNotIn("not-the-right-one", controller.text())
         controller.stop()
-        done = subprocess.run([ROUNDHOUSE, "crds", "--pod-schema", "cluster", "--kubeconfig", path], capture_output=True, text=True,
-                              timeout=180)
+        done = subprocess.run([ROUNDHOUSE, "crds", "--pod-schema", "cluster", "--kubeconfig", path],
+                              capture_output=True, text=True, timeout=180)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn(expected, done.stderr)
 
@@ -172,7 +178,8 @@ class Controllers(Case):
         controller = self.controller(kubeconfig=path, name="plain")
         controller.start()
         self.addCleanup(controller.kill)
-        controller.wait_for_log(f"the server uses TLS, and {path}: clusters[0].cluster.server begins with http://; write https://")
+        controller.wait_for_log(f"the server uses TLS, and {path}: clusters[0].cluster.server begins with http://; "
+                                "write https://")
         controller.stop()
 
     def test_two_controllers(self):
@@ -208,7 +215,8 @@ class Controllers(Case):
             controller = support.Controller(ROUNDHOUSE, self.api.kubeconfig, folder, "--leader-election-id", "stolen")
             controller.start()
             try:
-                wait_for("works", lambda: controller.get("/readyz")[0] == 200 and controller.state()["state"] == "working")
+                wait_for("works", lambda: controller.get("/readyz")[0] == 200
+                         and controller.state()["state"] == "working")
                 self.api.kubectl("patch", "lease", "stolen", "--type=merge", "-p",
                                  '{"spec":{"holderIdentity":"thief","renewTime":"2099-01-01T00:00:00.000000Z"}}')
                 self.assertEqual(controller.wait(), 1)
@@ -259,7 +267,8 @@ class Controllers(Case):
 
 
 class Rights(Case):
-    """The controller with the rights that `roundhouse manifests` gives it; the API server's audit log shows what it did."""
+    """The controller with the rights that `roundhouse manifests` gives it; the API server's audit log shows what it
+    did."""
     options = {"audit": True}
     ACCOUNT = "system:serviceaccount:roundhouse:roundhouse"
     # What a job without faults does not need: adoption of orphans, a get after a write with unknown outcome, repeated
@@ -269,7 +278,8 @@ class Rights(Case):
 
     def account(self):
         """-> the path of a kubeconfig"""
-        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
+        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True,
+                                 text=True).stdout
         self.api.kubectl("apply", "--server-side", "-f", "-", text=objects)
         token = self.api.kubectl("create", "token", "roundhouse", "-n", "roundhouse").stdout.strip()
         path = self.folder / "account.kubeconfig"
@@ -278,16 +288,19 @@ class Rights(Case):
 
     def test_one_namespace(self):
         """What `roundhouse manifests --namespaced` grants is enough in that namespace, and there is nothing outside."""
-        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX, "--namespaced", "--namespace=team"], check=True,
-                                 capture_output=True, text=True).stdout
+        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX, "--namespaced", "--namespace=team"],
+                                 check=True, capture_output=True, text=True).stdout
         self.api.kubectl("create", "namespace", "team")
         self.api.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=objects)
         path = self.folder / "team.kubeconfig"
-        self.api.write_kubeconfig(path, {"token": self.api.kubectl("create", "token", "roundhouse", "-n", "team").stdout.strip()})
-        arguments = next(o for o in yaml.safe_load_all(objects) if o and o["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
+        self.api.write_kubeconfig(path, {"token": self.api.kubectl("create", "token", "roundhouse", "-n",
+                                                                   "team").stdout.strip()})
+        arguments = next(o for o in yaml.safe_load_all(objects) if o
+                         and o["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
         flags = [word for word in arguments["args"][1:] if "log-format" not in word]
         environment = {one["name"]: one.get("value", "team") for one in arguments.get("env", [])}
-        with self.controller(*flags, "--leader-election-namespace=team", kubeconfig=path, name="team", environment=environment) as controller:
+        with self.controller(*flags, "--leader-election-namespace=team", kubeconfig=path, name="team",
+                             environment=environment) as controller:
             controller.wait_for_log("this instance works now")
             self.assertEqual(controller.state()["namespace"], "team")
             self.create(job("outside"))
@@ -300,7 +313,8 @@ class Rights(Case):
             wait_for("no problem", lambda: not controller.state()["problems"])
             self.assertEqual(self.conditions("outside"), {})
         denied = {(e["verb"], e["requestURI"]) for e in self.api.audit_events()
-                  if e["user"]["username"] == "system:serviceaccount:team:roundhouse" and e["responseStatus"].get("code") == 403}
+                  if e["user"]["username"] == "system:serviceaccount:team:roundhouse"
+                  and e["responseStatus"].get("code") == 403}
         self.assertEqual(denied, set())
         self.drop_job("outside")
 

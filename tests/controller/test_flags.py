@@ -41,14 +41,17 @@ REFUSED = [
     (["--context="], 2, "--context is empty"),
     (["--log-format", "xml"], 2, '"xml" is none of text|json'),
     (["--log-level", "loud"], 2, '"loud" is none of'),
-    (["--zap-log-level", "foo"], 2, '--zap-log-level: "foo" is neither one of debug|info|error|panic nor a whole number above 0'),
+    (["--zap-log-level", "foo"], 2, '--zap-log-level: "foo" is neither one of debug|info|error|panic nor a whole '
+     'number above 0'),
     (["--zap-log-level", "0"], 2, '--zap-log-level: "0" is neither one of'),
     (["--zap-stacktrace-level", "all"], 2, '--zap-stacktrace-level: "all" is not one of info|error|panic'),
     (["--zap-time-encoding", "stardate"], 2, '--zap-time-encoding: "stardate" is not one of epoch'),
     (["--zap-devel=2"], 2, '"2" is none of true|false'),
     (["--leader-elect", "false"], 2, "too many operands"),
-    (["--pytorch-init-container-image", "a b"], 2, '--pytorch-init-container-image: init-container-image: "a b" is not a reference'),
-    (["--mpi-kubectl-delivery-image", ""], 2, '--mpi-kubectl-delivery-image: kubectl-delivery-image: "" is not a reference'),
+    (["--pytorch-init-container-image", "a b"], 2, '--pytorch-init-container-image: init-container-image: "a b" is '
+     'not a reference'),
+    (["--mpi-kubectl-delivery-image", ""], 2, '--mpi-kubectl-delivery-image: kubectl-delivery-image: "" is not a '
+     'reference'),
     (["--pytorch-init-container-max-tries", "0"], 2, '"0" is not a whole number from 1'),
     (["--metrics-bind-address", "here"], 2, 'metrics-bind-address: "here" is not an address'),
     (["--health-probe-bind-address", "1.2.3.4.5:6"], 2, "health-probe-bind-address"),
@@ -80,14 +83,17 @@ REFUSED_INI = [
     ("[controller]\nwebhook-service-name =", ':2: webhook-service-name: "" is not a name'),
     ("[controller]\nlog-format = xml", ':2: log-format: "xml" is not one of text|json'),
     ("[controller]\ngang-scheduler = volcno", ":2: gang-scheduler: "),
-    ("[controller]\ngang-scheduler-name = volcano", ':2: unknown key "gang-scheduler-name" in section [controller]; did you mean "gang-scheduler"?'),
-    ("[plugin pytorch]\ninit-container-max-tries = 0", ':2: init-container-max-tries: "0" is not a whole number from 1'),
+    ("[controller]\ngang-scheduler-name = volcano", ':2: unknown key "gang-scheduler-name" in section [controller]; '
+     'did you mean "gang-scheduler"?'),
+    ("[plugin pytorch]\ninit-container-max-tries = 0",
+     ':2: init-container-max-tries: "0" is not a whole number from 1'),
     ("[plugin pytorch]\ninit-container-image = A B", ':2: init-container-image: "A B" is not a reference'),
     ("[plugin pytorch]\ninit-container-images = a", 'did you mean "init-container-image"?'),
     ("[plugin pytorch]\ninit-container-template-file = no.yaml", ":2: init-container-template-file: "),
     ("[plugin mpi]\nkubectl-delivery-image =", ':2: kubectl-delivery-image: "" is not a reference'),
     ("[plugin tensorflow]\ncluster-domain = a_b", ':2: cluster-domain: "a_b" is not a domain name'),
-    ("[plugin xgboost]\nx = 1", ':2: unknown key "x" in section [plugin xgboost]; the plugin has no settings: remove it'),
+    ("[plugin xgboost]\nx = 1",
+     ':2: unknown key "x" in section [plugin xgboost]; the plugin has no settings: remove it'),
     ("[plugin pytorhc]\nx = 1", ":2: section [plugin pytorhc]: there is no plugin of that name; did you mean pytorch?"),
 ]
 
@@ -99,7 +105,8 @@ TEMPLATE = """
 """
 
 KUBECONFIG = {"apiVersion": "v1", "kind": "Config", "current-context": "c",
-              "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1", "insecure-skip-tls-verify": True}}],
+              "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1",
+                                                     "insecure-skip-tls-verify": True}}],
               "users": [{"name": "u", "user": {"token": "t"}}],
               "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "own"}}]}
 
@@ -132,8 +139,9 @@ class Flags(unittest.TestCase):
         for words, status, expected in REFUSED:
             with self.subTest(words=words):
                 flags = words if "--kubeconfig" in words else ["--kubeconfig", str(self.kubeconfig), *words]
-                done = subprocess.run([ROUNDHOUSE, "controller", "--metrics-bind-address=0", "--health-probe-bind-address=0",
-                                       *flags], capture_output=True, text=True, timeout=180)
+                done = subprocess.run([ROUNDHOUSE, "controller", "--metrics-bind-address=0",
+                                       "--health-probe-bind-address=0", *flags], capture_output=True, text=True,
+                                      timeout=180)
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertIn(expected, done.stderr)
 
@@ -142,9 +150,11 @@ class Flags(unittest.TestCase):
         ini = self.folder / "roundhouse.ini"
         for text, expected in REFUSED_INI:
             ini.write_text(text + "\n")
-            for words in (["controller", "--kubeconfig", self.kubeconfig],) if "kube-api-qps" in text else (["plugins"],):
+            for words in (["controller", "--kubeconfig", self.kubeconfig],) if "kube-api-qps" in text else (["plugins"],
+                                                                                                            ):
                 with self.subTest(text=text, words=words[0]):
-                    done = subprocess.run([ROUNDHOUSE, *words, "--config", ini], capture_output=True, text=True, timeout=180)
+                    done = subprocess.run([ROUNDHOUSE, *words, "--config", ini], capture_output=True, text=True,
+                                          timeout=180)
                     self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
                     self.assertIn(str(ini), done.stderr)
                     self.assertIn(expected, done.stderr)
@@ -154,8 +164,8 @@ class Flags(unittest.TestCase):
         """Which kinds there are, the controller alone knows."""
         ini = self.folder / "roundhouse.ini"
         ini.write_text("[controller]\n\nenable-scheme = tfjob, nojob\n")
-        done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig, "--config", ini], capture_output=True, text=True,
-                              timeout=180)
+        done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig, "--config", ini],
+                              capture_output=True, text=True, timeout=180)
         self.assertEqual(done.returncode, 2)
         self.assertIn(f"{ini}:3: enable-scheme: scheme nojob is not supported yet", done.stderr)
 
@@ -173,23 +183,28 @@ class Flags(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_variables_refused(self):
-        for variable, value, expected in (("KUBEFLOW_NAMESPACE", "A_b", '$KUBEFLOW_NAMESPACE: namespace: "A_b" is not a name'),
-                                      ("CUSTOM_CLUSTER_DOMAIN", "a_b", '$CUSTOM_CLUSTER_DOMAIN: cluster-domain: "a_b" is not a domain')):
-            done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig], capture_output=True, text=True,
-                                  timeout=180, env={**os.environ, variable: value})
+        for variable, value, expected in (("KUBEFLOW_NAMESPACE", "A_b",
+                                           '$KUBEFLOW_NAMESPACE: namespace: "A_b" is not a name'),
+                                      ("CUSTOM_CLUSTER_DOMAIN", "a_b",
+                                       '$CUSTOM_CLUSTER_DOMAIN: cluster-domain: "a_b" is not a domain')):
+            done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig], capture_output=True,
+                                  text=True, timeout=180, env={**os.environ, variable: value})
             self.assertEqual(done.returncode, 2)
             self.assertIn(expected, done.stderr)
 
     def test_template_file(self):
         """One that is there and wrong is refused; one that is not there is V1's default, as in V1."""
         file = self.folder / "initContainer.yaml"
-        for text, expected in ((TEMPLATE.replace("MaxTries", "Tries"), '"{{.Tries}}); do nslookup {{.MasterAddr}}; done\']" is not understood; there are'),
+        for text, expected in ((TEMPLATE.replace("MaxTries", "Tries"),
+                                '"{{.Tries}}); do nslookup {{.MasterAddr}}; done\']" is not understood; there are'),
                            ("name: x", "no list of containers")):
             file.write_text(text)
-            done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig, "--pytorch-init-container-template-file",
-                                   file], capture_output=True, text=True, timeout=180)
+            done = subprocess.run([ROUNDHOUSE, "controller", "--kubeconfig", self.kubeconfig,
+                                   "--pytorch-init-container-template-file", file], capture_output=True, text=True,
+                                  timeout=180)
             self.assertEqual(done.returncode, 2)
-            self.assertIn(f'--pytorch-init-container-template-file: init-container-template-file: "{file}": ', done.stderr)
+            self.assertIn(f'--pytorch-init-container-template-file: init-container-template-file: "{file}": ',
+                          done.stderr)
             self.assertIn(expected, done.stderr)
         file.write_text(TEMPLATE)
         controller = self.controller("--leader-elect=false", "--pytorch-init-container-template-file", file)
@@ -209,15 +224,16 @@ class Flags(unittest.TestCase):
         self.assertEqual((state["namespace"], state["state"]), ("team", "working"))
         for spent in ("controller-threads", "zap-time-encoding"):
             self.assertIn(f"--{spent} has no effect", controller.text())
-        self.assertIn('--pytorch-init-container-template-file: "/etc/config/initContainer.yaml" cannot be read: No such file or '
+        self.assertIn('--pytorch-init-container-template-file: "/etc/config/initContainer.yaml" cannot be read: No '
+                      'such file or '
                       'directory; the built-in container is used', controller.text())
         controller.stop()
 
     def test_manager(self):
         link = self.folder / "manager"
         link.symlink_to(os.path.realpath(ROUNDHOUSE))
-        done = subprocess.run([str(link), "-enable-scheme=nojob", "--kubeconfig", str(self.kubeconfig)], capture_output=True,
-                              text=True, timeout=180)
+        done = subprocess.run([str(link), "-enable-scheme=nojob", "--kubeconfig", str(self.kubeconfig)],
+                              capture_output=True, text=True, timeout=180)
         self.assertEqual(done.returncode, 2)
         self.assertIn("scheme nojob is not supported yet", done.stderr)
 
@@ -230,7 +246,8 @@ class Flags(unittest.TestCase):
         self.assertEqual(controller.state()["kinds"], ["MPIJob", "TFJob"])
         self.assertTrue(all(line.startswith("{") for line in controller.text().splitlines()), controller.text())
         controller.stop()
-        controller = self.controller("--config", ini, "--namespace", "from-flag", environment={"KUBEFLOW_NAMESPACE": "x"})
+        controller = self.controller("--config", ini, "--namespace", "from-flag",
+                                     environment={"KUBEFLOW_NAMESPACE": "x"})
         self.assertEqual(controller.state()["namespace"], "from-flag")
         controller.stop()
 
@@ -267,7 +284,8 @@ class Flags(unittest.TestCase):
         cluster = {"server": f"https://127.0.0.1:{server.server_port}", "insecure-skip-tls-verify": True}
         self.kubeconfig.write_text(json.dumps({**KUBECONFIG, "clusters": [{"name": "c", "cluster": cluster}]}))
         controller = self.controller("--leader-elect=false")
-        controller.wait_for_log(f"the server does not speak TLS, and {self.kubeconfig}: clusters[0].cluster.server begins with https://; write")
+        controller.wait_for_log(f"the server does not speak TLS, and {self.kubeconfig}: clusters[0].cluster.server "
+                                "begins with https://; write")
         controller.stop()
 
     def test_signals(self):
@@ -278,9 +296,10 @@ class Flags(unittest.TestCase):
             self.assertIn("ending", controller.text())
 
     def certificate(self, name):
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.folder / "certs/tls.key.new",
-                        "-out", self.folder / "certs/tls.crt"], check=True, capture_output=True)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                        self.folder / "certs/tls.key.new", "-out", self.folder / "certs/tls.crt"], check=True,
+                       capture_output=True)
         (self.folder / "certs/tls.key.new").rename(self.folder / "certs/tls.key")
 
     def review(self, port, body):

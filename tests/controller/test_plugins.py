@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_plugins.py ROUNDHOUSE JAX_DIR: plugins are exchanged while the controller works; the audit log says who wrote what.
+"""test_plugins.py ROUNDHOUSE JAX_DIR: plugins are exchanged while the controller works; the audit log says who wrote
+what.
 
-Pods are set by hand. The folder of plugins is laid out as the kubelet mounts a ConfigMap: links through ..data. The second version
-is the first one with another text for its release, and another name for one of its variables.
+Pods are set by hand. The folder of plugins is laid out as the kubelet mounts a ConfigMap: links through ..data. The
+second version is the first one with another text for its release, and another name for one of its variables.
 """
 import json
 import os
@@ -79,8 +80,8 @@ class Exchange(case.Case):
 
     def run_controller(self, *flags):
         name = self.mounted.folder.name + "-log"
-        return support.Controller(ROUNDHOUSE, self.api.kubeconfig_of("controller"), self.folder, "--plugins", self.mounted.folder,
-                                  "--leader-elect=false", *flags, name=name)
+        return support.Controller(ROUNDHOUSE, self.api.kubeconfig_of("controller"), self.folder, "--plugins",
+                                  self.mounted.folder, "--leader-elect=false", *flags, name=name)
 
     def wait_for_count(self, controller, name, number):
         wait_for(f"{name} {number}", lambda: controller.metrics().get(name) == number or controller.assert_alive())
@@ -115,10 +116,12 @@ class Exchange(case.Case):
             for pod in pods:
                 self.set_phase(pod, "Running")
             wait_for("all run", lambda: all(
-                any((c["type"], c["status"]) == ("Running", "True") for c in item.get("status", {}).get("conditions", []))
+                any((c["type"], c["status"]) == ("Running", "True")
+                    for c in item.get("status", {}).get("conditions", []))
                 for item in self.items(GROUP, "jaxjobs")))
             self.wait_until_quiet(controller)
-            versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in self.items(GROUP, "jaxjobs")}
+            versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"]
+                        for item in self.items(GROUP, "jaxjobs")}
             before = len(self.api.writes())
             self.mounted.swap(jax=self.second)
             self.wait_for_count(controller, LOADED, 1)
@@ -128,7 +131,8 @@ class Exchange(case.Case):
             self.wait_until_quiet(controller)
             written = {audit.what(event) for event in self.api.writes()[before:]}
             self.assertEqual({what for what in written if "new" not in what}, set())
-            self.assertEqual({item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in self.items(GROUP, "jaxjobs")
+            self.assertEqual({item["metadata"]["name"]: item["metadata"]["resourceVersion"]
+                              for item in self.items(GROUP, "jaxjobs")
                               if item["metadata"]["name"] != "new"}, versions)
             self.assertIn(VARIABLE[0], self.variables("old-0"))
             self.assertIn(VARIABLE[1], self.variables("new"))
@@ -139,7 +143,8 @@ class Exchange(case.Case):
         self.drop("new", *names)
 
     def test_what_is_refused(self):
-        """Half a file, a plugin that ends the process, none at all: one message each, and the former ones stay at work."""
+        """Half a file, a plugin that ends the process, none at all: one message each, and the former ones stay at
+        work."""
         with self.run_controller() as controller:
             self.add("before")
             for number, (files, words) in enumerate((
@@ -151,7 +156,8 @@ class Exchange(case.Case):
                     self.mounted.swap(**files)
                     self.wait_for_count(controller, REFUSED, number)
                     (line,) = [line for line in controller.text().splitlines() if words in line]
-                    self.assertIn("the installed plugins are refused, those that were loaded before stay at work: ", line)
+                    self.assertIn("the installed plugins are refused, those that were loaded before stay at work: ",
+                                  line)
                     self.assertEqual(controller.metrics()["roundhouse_plugins_current"], 0)
                     self.add(f"during-{number}")
                     self.assertIn(VARIABLE[0], self.variables(f"during-{number}"))
@@ -176,13 +182,15 @@ class Exchange(case.Case):
 
     def workers(self, controller, name):
         """-> the processes of the controller that run the plugin"""
-        children = pathlib.Path(f"/proc/{controller.process.pid}/task/{controller.process.pid}/children").read_text().split()
+        children = pathlib.Path(
+            f"/proc/{controller.process.pid}/task/{controller.process.pid}/children").read_text().split()
         found = [int(pid) for pid in children if name in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode()]
         self.assertTrue(found)
         return found
 
     def test_signal(self):
-        """SIGHUP loads what is there, changed or not, with the configuration of that moment; what cannot be exchanged stays."""
+        """SIGHUP loads what is there, changed or not, with the configuration of that moment; what cannot be exchanged
+        stays."""
         configuration = self.folder / "roundhouse.ini"
         configuration.write_text("[plugins]\n")
         with self.run_controller("--config", configuration) as controller:
@@ -191,8 +199,8 @@ class Exchange(case.Case):
             self.add("one")
             configuration.write_text("[plugins]\nallow = jux\n")
             self.wait_for_count(controller, REFUSED, 1)
-            self.assertIn(f"{configuration}:2: allow: there is no file \"jux.so\" in a folder of plugins; did you mean \"jax\"?",
-                          controller.text())
+            self.assertIn(f"{configuration}:2: allow: there is no file \"jux.so\" in a folder of plugins; did you "
+                          "mean \"jax\"?", controller.text())
         with self.run_controller("--plugin-isolation=none") as controller:
             controller.process.send_signal(signal.SIGHUP)
             controller.wait_for_log("SIGHUP: plugins are not loaded anew: they are not in processes of their own")
@@ -201,9 +209,10 @@ class Exchange(case.Case):
 
     def test_standby(self):
         """Who waits for the Lease exchanges plugins as who has it does."""
-        with support.Controller(ROUNDHOUSE, self.api.kubeconfig_of("controller"), self.folder, "--plugins", JAX, name="leader"), \
-                support.Controller(ROUNDHOUSE, self.api.kubeconfig_of("other"), self.folder, "--plugins", self.mounted.folder,
-                                   name="standby") as standby:
+        with support.Controller(ROUNDHOUSE, self.api.kubeconfig_of("controller"), self.folder, "--plugins", JAX,
+                                name="leader"), \
+                support.Controller(ROUNDHOUSE, self.api.kubeconfig_of("other"), self.folder, "--plugins",
+                                   self.mounted.folder, name="standby") as standby:
             self.assertEqual(standby.state()["state"], "standby")
             self.mounted.swap(jax=self.second)
             self.wait_for_count(standby, LOADED, 1)

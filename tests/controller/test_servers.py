@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_servers.py ROUNDHOUSE: the servers for health, metrics and webhooks under clients of all kinds; there is no API server."""
+"""test_servers.py ROUNDHOUSE: the servers for health, metrics and webhooks under clients of all kinds; there is no API
+server."""
 import contextlib
 import json
 import pathlib
@@ -20,7 +21,8 @@ ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
 ATTACK = pathlib.Path(__file__).with_name("attack.py")
 KUBECONFIG = {"apiVersion": "v1", "kind": "Config", "current-context": "x",
               "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
-              "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u", "user": {}}]}
+              "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+              "users": [{"name": "u", "user": {}}]}
 REVIEW = json.dumps({"request": {"uid": "u", "operation": "CREATE", "object": {
     "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "Bad"}, "spec": {}}}})
 HOOK = "/validate-kubeflow-org-v1-pytorchjob"
@@ -131,9 +133,9 @@ class Servers(unittest.TestCase):
 
     def make_certificate(self, name):
         """-> (certificate, key), PEM"""
-        run = apiserver.run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                            "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", self.folder / "made.key",
-                            "-out", self.folder / "made.crt")
+        run = apiserver.run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                            "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                            self.folder / "made.key", "-out", self.folder / "made.crt")
         self.assertEqual(run.returncode, 0)
         return (self.folder / "made.crt").read_text(), (self.folder / "made.key").read_text()
 
@@ -160,8 +162,10 @@ class Servers(unittest.TestCase):
 
     def ask(self, context):
         """One call of the webhook on a connection of its own. -> its status line"""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=180) as plain, context.wrap_socket(plain) as tls:
-            tls.sendall(f"POST {HOOK} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(REVIEW)}\r\n\r\n{REVIEW}".encode())
+        with socket.create_connection(("127.0.0.1", self.port),
+                                      timeout=180) as plain, context.wrap_socket(plain) as tls:
+            tls.sendall(f"POST {HOOK} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(REVIEW)}\r\n"
+                        f"\r\n{REVIEW}".encode())
             return tls.recv(4096).split(b"\r\n")[0]
 
     def test_certificate_is_exchanged(self):
@@ -216,15 +220,15 @@ class Servers(unittest.TestCase):
 
     def connects(self, *options):
         """Whether openssl agrees with the server on this."""
-        done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{self.port}", *options], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=180)
+        done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{self.port}", *options],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
         return "Cipher is (NONE)" not in done.stdout and done.returncode == 0
 
     def test_tls(self):
         """TLS 1.3, or 1.2 with forward secrecy and authenticated encryption; with keys of both kinds."""
         controller, _, _ = self.served()
-        apiserver.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=rsa", "-keyout",
-                      self.folder / "rsa.key", "-out", self.folder / "rsa.crt")
+        apiserver.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=rsa",
+                      "-keyout", self.folder / "rsa.key", "-out", self.folder / "rsa.crt")
         self.check_tls("ECDSA")
         rsa = (self.folder / "rsa.crt").read_text()
         self.put("tls.crt", rsa)
@@ -236,10 +240,11 @@ class Servers(unittest.TestCase):
     def check_tls(self, kind):
         old = "@SECLEVEL=0"
         self.assertTrue(self.connects("-tls1_3"))
-        for cipher in (f"ECDHE-{kind}-AES128-GCM-SHA256", f"ECDHE-{kind}-AES256-GCM-SHA384", f"ECDHE-{kind}-CHACHA20-POLY1305"):
+        for cipher in (f"ECDHE-{kind}-AES128-GCM-SHA256", f"ECDHE-{kind}-AES256-GCM-SHA384",
+                       f"ECDHE-{kind}-CHACHA20-POLY1305"):
             self.assertTrue(self.connects("-tls1_2", "-cipher", cipher), cipher)
-        for cipher in (f"ECDHE-{kind}-AES128-SHA256", f"ECDHE-{kind}-AES256-SHA", "AES128-GCM-SHA256", "AES256-SHA", "kRSA",
-                       "DHE-RSA-AES128-SHA"):
+        for cipher in (f"ECDHE-{kind}-AES128-SHA256", f"ECDHE-{kind}-AES256-SHA", "AES128-GCM-SHA256", "AES256-SHA",
+                       "kRSA", "DHE-RSA-AES128-SHA"):
             self.assertFalse(self.connects("-tls1_2", "-cipher", cipher + old), cipher)
         for version in ("-tls1_1", "-tls1"):
             self.assertFalse(self.connects(version, "-cipher", "ALL" + old), version)
@@ -263,7 +268,8 @@ class Servers(unittest.TestCase):
         """A token file that others can write is reported."""
         token = self.folder / "token"
         token.write_text("abc")
-        self.kubeconfig.write_text(json.dumps({**KUBECONFIG, "users": [{"name": "u", "user": {"tokenFile": str(token)}}]}))
+        self.kubeconfig.write_text(json.dumps({**KUBECONFIG,
+                                               "users": [{"name": "u", "user": {"tokenFile": str(token)}}]}))
         for mode, expected in ((0o600, None), (0o644, None), (0o620, "its group"), (0o666, "everybody")):
             token.chmod(mode)
             controller = self.controller()
@@ -284,14 +290,15 @@ class Servers(unittest.TestCase):
         """Port 0 is nowhere, for each of the three, in each form."""
         for name in ("crt", "key"):
             self.put(f"tls.{name}", self.make_certificate("first")[name == "key"])
-        controller = self.controller("--webhook-cert-dir", self.certs, "--webhook-server-port=0", "--metrics-bind-address=0")
+        controller = self.controller("--webhook-cert-dir", self.certs, "--webhook-server-port=0",
+                                     "--metrics-bind-address=0")
         self.assertEqual(self.sockets(controller), 1)
         self.assertNotIn("webhooks", controller.state())
         controller.stop()
         for address in ("0", ":0", "127.0.0.1:0", "[::]:0"):
-            controller = support.Controller(ROUNDHOUSE, self.kubeconfig, self.folder, "--leader-elect=false", "--webhook-server-port=0",
-                                            f"--metrics-bind-address={address}", f"--health-probe-bind-address={address}",
-                                            name=f"nowhere-{address}")
+            controller = support.Controller(ROUNDHOUSE, self.kubeconfig, self.folder, "--leader-elect=false",
+                                            "--webhook-server-port=0", f"--metrics-bind-address={address}",
+                                            f"--health-probe-bind-address={address}", name=f"nowhere-{address}")
             controller.start()
             self.addCleanup(controller.kill)
             controller.wait_for_log("controller of")

@@ -5,7 +5,8 @@ import re
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 # What a line of a command begins with.
-COMMAND = re.compile(r"(?:\$ |sudo |\./|build/|roundhouse |kubectl |helm |python3 |pip |cmake |ctest |examples/setup|packaging/|tools/)")
+COMMAND = re.compile(r"(?:\$ |sudo |\./|build/|roundhouse |kubectl |helm |python3 |pip |cmake |ctest "
+                     r"|examples/setup|packaging/|tools/)")
 
 
 def pages():

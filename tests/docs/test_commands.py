@@ -91,7 +91,8 @@ TESTED = {
     "roundhouse config show": ("tests/cli/test_config.py", '"config", "show"'),
     "roundhouse config explain restart-backoff": ("tests/cli/test_config.py", '"restart-backoff"'),
     "roundhouse plugins pin": ("tests/cli/test_config.py", "def test_print"),
-    "roundhouse plugins pin --write --config roundhouse.ini": ("tests/cli/test_config.py", '"plugins", "pin", "--write", "--config", ini)'),
+    "roundhouse plugins pin --write --config roundhouse.ini": ("tests/cli/test_config.py",
+                                                               '"plugins", "pin", "--write", "--config", ini)'),
     "roundhouse plugins pin --write --config roundhouse.ini /opt/dask/dask.so":
         ("tests/cli/test_config.py", '"plugins", "pin", "--write", "--config", ini, str('),
     "roundhouse comm check": ("tests/comm/bench/test_program.py", '"check"'),
@@ -107,11 +108,15 @@ TESTED = {
     "$HOME/.cache/roundhouse/env/openmpi-HASH/bin/mpirun -n 2 build/release/bin/roundhouse-comm check --backend mpi":
         ("tests/comm/mpi/test_openmpi5.py", "mpirun"),
     "roundhouse plugins test dask.so": ("tests/conformance/test_kit.py", "def test_a_report_for_people"),
-    "roundhouse plugins test dask.so job.yaml": ("tests/conformance/test_kit.py", "def test_jobs_of_the_author_are_used"),
-    "roundhouse plugins test dask.so job.yaml --kubeconfig ~/.kube/config": ("tests/conformance/test_server.py", "def test_jobs"),
+    "roundhouse plugins test dask.so job.yaml": ("tests/conformance/test_kit.py",
+                                                 "def test_jobs_of_the_author_are_used"),
+    "roundhouse plugins test dask.so job.yaml --kubeconfig ~/.kube/config": ("tests/conformance/test_server.py",
+                                                                             "def test_jobs"),
     "roundhouse plugins test -o junit dask.so > report.xml": ("tests/conformance/test_kit.py", '"-o", "junit"'),
-    "roundhouse plugins test dask.so jobs/*.yaml --record golden": ("tests/conformance/test_kit.py", '"--record", golden'),
-    "roundhouse plugins test dask.so jobs/*.yaml --golden golden": ("tests/conformance/test_kit.py", '"--golden", golden'),
+    "roundhouse plugins test dask.so jobs/*.yaml --record golden": ("tests/conformance/test_kit.py",
+                                                                    '"--record", golden'),
+    "roundhouse plugins test dask.so jobs/*.yaml --golden golden": ("tests/conformance/test_kit.py",
+                                                                    '"--golden", golden'),
 }
 # command: (why it is not run here, what is run in its place)
 NOT_RUN = {
@@ -125,7 +130,8 @@ NOT_RUN = {
     "./check --slow": ("downloads gigabytes", "./check --help"),
     "sudo tools/bare.sh": ("needs root and makes a Debian", "tools/bare.sh --help"),
     "kubectl -n kubeflow set image deployment/training-operator training-operator=registry.example/roundhouse:0.1.0":
-        ("needs a cluster with V1; tests/controller/deploy/test_v1.py serves V1's objects, test_image.py runs /manager of the image", "true"),
+        ("needs a cluster with V1; tests/controller/deploy/test_v1.py serves V1's objects, test_image.py runs "
+         "/manager of the image", "true"),
     "cmake --preset release -DRH_OPENMPI=$HOME/.cache/roundhouse/env/openmpi-HASH && cmake --build --preset release":
         ("a build; tests/comm/mpi/test_openmpi5.py compiles the module with Open MPI 5",
          "grep RH_OPENMPI CMakeLists.txt comm -r"),
@@ -141,7 +147,8 @@ NOT_RUN = {
     "python3 tests/bench/controller/bench.py build/release --only --foreign":
         ("a benchmark", "python3 -B tests/bench/controller/bench.py --help | grep -e --foreign -A 9 | grep -e --only"),
     "python3 tests/bench/controller/isolation.py build/release --trouble --bursts --many 50":
-        ("a benchmark", "python3 -B tests/bench/controller/isolation.py --help | grep -e --bursts -A 9 | grep -e --trouble"),
+        ("a benchmark", "python3 -B tests/bench/controller/isolation.py --help | grep -e --bursts -A 9 | grep -e "
+         "--trouble"),
     "python3 tests/bench/controller/servers.py build/release": ("a benchmark",
                                                                 "python3 -B tests/bench/controller/servers.py --help"),
     "python3 tests/bench/controller/tenants.py build/release": ("a benchmark",

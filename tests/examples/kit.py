@@ -52,7 +52,8 @@ def rows(example, config=None, react=lambda row: None, environment=None, program
 
     react() sees each row as it comes; environment has further variables.
     """
-    words = [program, "run", "-o", "json", "--timeout", TIMEOUT, *(["--config", config] if config else []), os.path.join(EXAMPLES, example)]
+    words = [program, "run", "-o", "json", "--timeout", TIMEOUT, *(["--config", config] if config else []),
+             os.path.join(EXAMPLES, example)]
     seen = []
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ | (environment or {})) as child:
         for line in child.stdout:
@@ -135,7 +136,8 @@ class Training(unittest.TestCase):
         """It ended well, with the accuracy that was asked for, formed of that many processes, none of which is left."""
         self.check_accuracy(status, seen, floor)
         for rank in range(world):
-            self.assertTrue(any(text.startswith(f"rank {rank} of {world} is ready") for text in lines(seen)), f"rank {rank} of {world}")
+            self.assertTrue(any(text.startswith(f"rank {rank} of {world} is ready") for text in lines(seen)),
+                            f"rank {rank} of {world}")
         self.check_nothing_left(seen)
 
     def check_killed(self, killer, status, seen, replica):
@@ -149,7 +151,8 @@ class Training(unittest.TestCase):
 
     def check_falls(self, seen):
         """The loss at the end is less than half of that in the beginning."""
-        losses = [float(m[1]) for m in (re.match(r"(?:epoch|tree) \d+ .*loss ([\d.]+)", text) for text in lines(seen)) if m]
+        losses = [float(m[1]) for m in (re.match(r"(?:epoch|tree) \d+ .*loss ([\d.]+)", text) for text in lines(seen))
+                  if m]
         self.assertGreaterEqual(len(losses), 2, lines(seen)[-30:])
         self.assertLess(losses[-1], losses[0] / 2)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/comm: rh_comm under torch, parameter servers in Python, the package injected. usage: test_comm.py PROGRAM SOURCE LIBRARY [WHEEL]
+"""examples/comm: rh_comm under torch, parameter servers in Python, the package injected. usage: test_comm.py PROGRAM
+SOURCE LIBRARY [WHEEL]
 
 With WHEEL it is Debian's torch, without it torch 2 of examples/setup.
 """
@@ -20,7 +21,8 @@ PACKAGE = {"PYTHONPATH": os.path.join(kit.SOURCE, "comm", "python"), "RH_COMM_LI
 
 class Comm(kit.Training):
     def check_backend(self, seen, world):
-        backends = {m[1] for m in (re.search(r"is ready, process \d+, backend (\w+)", text) for text in kit.lines(seen)) if m}
+        backends = {m[1] for m in (re.search(r"is ready, process \d+, backend (\w+)", text)
+                                   for text in kit.lines(seen)) if m}
         self.assertEqual(len(backends), 1, f"{world} ranks with {backends}")
 
     def with_wheel(self, example):
@@ -42,7 +44,8 @@ class Debian(Comm):
         self.check_learnt(status, seen, world=3, floor=0.95)
         self.check_falls(seen)
         self.check_backend(seen, 3)
-        self.assertEqual(kit.outcomes(seen), {"Master-0": "Succeeded", "Worker-0": "Succeeded", "Worker-1": "Succeeded"})
+        self.assertEqual(kit.outcomes(seen), {"Master-0": "Succeeded", "Worker-0": "Succeeded",
+                                              "Worker-1": "Succeeded"})
 
     def test_killed_rank_is_named_and_all_meet_again(self):
         """The other ranks end with an error, all containers are started again, and the training succeeds."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/dask with real Dask; its plugin in C++ is built against nothing but an installation. usage: test_dask.py PROGRAM SOURCE CMAKE"""
+"""examples/dask with real Dask; its plugin in C++ is built against nothing but an installation. usage: test_dask.py
+PROGRAM SOURCE CMAKE"""
 import sys
 
 import kit

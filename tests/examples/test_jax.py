@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/jax with real JAX; its plugin is built against nothing but an installation. usage: test_jax.py PROGRAM SOURCE CMAKE CC"""
+"""examples/jax with real JAX; its plugin is built against nothing but an installation. usage: test_jax.py PROGRAM
+SOURCE CMAKE CC"""
 import atexit
 import os
 import shutil
@@ -27,7 +28,8 @@ def install():
     quietly(CMAKE, "--install", os.path.dirname(os.path.dirname(kit.PROGRAM)), "--prefix", prefix)
     # a copy, so that no path leads back to the sources
     shutil.copytree(os.path.join(kit.EXAMPLES, "plugins", "jax"), source)
-    quietly(CMAKE, "-S", source, "-B", f"{source}/build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={COMPILER}")
+    quietly(CMAKE, "-S", source, "-B", f"{source}/build", f"-DCMAKE_PREFIX_PATH={prefix}",
+            f"-DCMAKE_C_COMPILER={COMPILER}")
     quietly(CMAKE, "--build", f"{source}/build")
     quietly(CMAKE, "--install", f"{source}/build", "--prefix", prefix)
     return os.path.join(prefix, "bin", "roundhouse")
@@ -42,7 +44,8 @@ class JAX(kit.Training):
         status, seen = kit.rows("jax/digits.yaml", CONFIG, program=self.program)
         self.check_learnt(status, seen, world=3, floor=0.95)
         self.check_falls(seen)
-        self.assertEqual(kit.outcomes(seen), {"Worker-0": "Succeeded", "Worker-1": "Succeeded", "Worker-2": "Succeeded"})
+        self.assertEqual(kit.outcomes(seen), {"Worker-0": "Succeeded", "Worker-1": "Succeeded",
+                                              "Worker-2": "Succeeded"})
 
     def test_killed_process_is_the_first_fault(self):
         killer = kit.Killer(epoch=2, rank=2)

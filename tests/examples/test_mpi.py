@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/mpi with Debian's Open MPI: training, the death of a worker under each policy, no mount namespace. usage: test_mpi.py PROGRAM SOURCE"""
+"""examples/mpi with Debian's Open MPI: training, the death of a worker under each policy, no mount namespace. usage:
+test_mpi.py PROGRAM SOURCE"""
 import os
 import shutil
 import signal
@@ -15,7 +16,8 @@ WITHOUT_MOUNTS = 'echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$@"'
 
 def leftovers():
     """What Open MPI leaves in the machine's own folders when it is killed."""
-    return {path for folder in ("/tmp", "/dev/shm") for path in os.listdir(folder) if path.startswith(("ompi.", "vader_segment", "pmix"))}
+    return {path for folder in ("/tmp", "/dev/shm") for path in os.listdir(folder)
+            if path.startswith(("ompi.", "vader_segment", "pmix"))}
 
 
 def worker_process(pod):
@@ -116,14 +118,15 @@ class Mpi(kit.Training):
         with open(program, "w", encoding="utf-8") as file:
             file.write(f"#!/bin/sh\nexec unshare -Ur sh -c '{WITHOUT_MOUNTS}' sh {kit.PROGRAM} \"$@\"\n")
         os.chmod(program, 0o755)
-        if subprocess.run(["unshare", "-Ur", "sh", "-c", WITHOUT_MOUNTS, "sh", "true"], check=False, capture_output=True).returncode != 0:
+        if subprocess.run(["unshare", "-Ur", "sh", "-c", WITHOUT_MOUNTS, "sh", "true"], check=False,
+                          capture_output=True).returncode != 0:
             self.skipTest("this user may not make user namespaces")
         status, seen = kit.rows("mpi/digits.yaml", program=program)
         self.check_learnt(status, seen, world=2, floor=FLOOR)
         self.check_places(seen)
 
 
-if not shutil.which("mpirun") or subprocess.run(["/usr/bin/python3", "-c", "import mpi4py, sklearn"], stderr=subprocess.DEVNULL,
-                                                check=False).returncode != 0:
+if not shutil.which("mpirun") or subprocess.run(["/usr/bin/python3", "-c", "import mpi4py, sklearn"],
+                                                stderr=subprocess.DEVNULL, check=False).returncode != 0:
     kit.skip("Open MPI, mpi4py or sklearn is not there; install openmpi-bin, python3-mpi4py and python3-sklearn")
 kit.main()

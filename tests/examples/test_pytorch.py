@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/pytorch with Debian's torch: training, the death of a rank, elastic training. usage: test_pytorch.py PROGRAM SOURCE"""
+"""examples/pytorch with Debian's torch: training, the death of a rank, elastic training. usage: test_pytorch.py PROGRAM
+SOURCE"""
 import shutil
 import subprocess
 
@@ -16,7 +17,8 @@ class PyTorch(kit.Training):
     def test_digits_learns(self):
         status, seen = kit.rows("pytorch/digits.yaml")
         self.check_learnt(status, seen, world=3, floor=0.95)
-        self.assertEqual(kit.outcomes(seen), {"Master-0": "Succeeded", "Worker-0": "Succeeded", "Worker-1": "Succeeded"})
+        self.assertEqual(kit.outcomes(seen), {"Master-0": "Succeeded", "Worker-0": "Succeeded",
+                                              "Worker-1": "Succeeded"})
 
     def test_killed_rank_restarts_the_job_and_the_training_ends_well(self):
         self.empty("/tmp/roundhouse-example-restart")
@@ -30,7 +32,8 @@ class PyTorch(kit.Training):
         self.assertEqual({row["restarts"] for row in seen if row["type"] == "replica"}, {1})
 
     def test_elastic_replaces_a_killed_worker(self):
-        """The launcher of worker 1 is killed: its container is started again, joins, and both go on from the checkpoint."""
+        """The launcher of worker 1 is killed: its container is started again, joins, and both go on from the
+        checkpoint."""
         self.empty("/tmp/roundhouse-example-elastic")
         killer = kit.Killer(epoch=3, replica="Worker-1", parent=True)
         status, seen = kit.rows("pytorch/elastic.yaml", react=killer)
@@ -41,7 +44,8 @@ class PyTorch(kit.Training):
         joined = [row for row in after if row.get("line", "").startswith("rank ") and kit.replica_of(row) == "Worker-1"]
         self.assertTrue(any(" of 2 is ready" in row["line"] for row in joined), joined)
         self.assertFalse(kit.alive(killer.process))
-        self.assertEqual({f"{row['replicaType']}-{row['index']}": row["restarts"] for row in seen if row["type"] == "replica"},
+        self.assertEqual({f"{row['replicaType']}-{row['index']}": row["restarts"] for row in seen
+                          if row["type"] == "replica"},
                          {"Worker-0": 0, "Worker-1": 1})
 
 

@@ -14,7 +14,8 @@ class PyTorch2(kit.Training):
         self.check_learnt(status, seen, world=3, floor=0.95)
         self.check_falls(seen)
         self.assertEqual(kit.outcomes(seen), THREE)
-        held = [(int(m[1]), int(m[2])) for m in (re.search(r"with (\d+) of (\d+) weights", text) for text in kit.lines(seen)) if m]
+        held = [(int(m[1]), int(m[2])) for m in (re.search(r"with (\d+) of (\d+) weights", text)
+                                                 for text in kit.lines(seen)) if m]
         self.assertEqual(len(held), 3)
         self.assertEqual(sum(mine for mine, _ in held), held[0][1])
         self.assertLess(max(mine for mine, _ in held), held[0][1] / 2)

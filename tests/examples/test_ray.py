@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/ray with real Ray; its plugin in Rust is built against nothing but an installation. usage: test_ray.py PROGRAM SOURCE CMAKE"""
+"""examples/ray with real Ray; its plugin in Rust is built against nothing but an installation. usage: test_ray.py
+PROGRAM SOURCE CMAKE"""
 import sys
 
 import kit

@@ -41,7 +41,8 @@ class Setup(unittest.TestCase):
 
     def setup(self, *words, want=0):
         """Run it without any index; returns its output."""
-        environment = os.environ | {"ROUNDHOUSE_ENV_DIR": str(self.environments), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+        environment = os.environ | {"ROUNDHOUSE_ENV_DIR": str(self.environments), "PIP_NO_INDEX": "1",
+                                    "PIP_FIND_LINKS": ""}
         done = subprocess.run([sys.executable, str(self.examples / "setup"), *words], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, env=environment, check=False)
         self.assertEqual(done.returncode, want, done.stdout)
@@ -58,7 +59,8 @@ class Setup(unittest.TestCase):
         (place,) = self.made()
         self.assertIn(f"\n[images]\nexample/empty:* = {place}\n", self.mapping())
         (self.examples / "job.yaml").write_text(JOB)
-        done = subprocess.run([PROGRAM, "run", "--config", str(self.environments / "roundhouse.ini"), str(self.examples / "job.yaml")],
+        done = subprocess.run([PROGRAM, "run", "--config", str(self.environments / "roundhouse.ini"),
+                               str(self.examples / "job.yaml")],
                               text=True, capture_output=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"prefix {place}", done.stdout)
@@ -146,7 +148,8 @@ class Setup(unittest.TestCase):
         self.assertIn("include-system-site-packages = true", (other / "pyvenv.cfg").read_text())
 
     def test_what_is_needed_to_build_comes_first(self):
-        self.framework("built", "# build: no-such-builder==1.0\n# environment: A=b C=d=e\nno-such-package-of-anybody==1.0\n")
+        self.framework("built", "# build: no-such-builder==1.0\n# environment: A=b C=d=e\n"
+                       "no-such-package-of-anybody==1.0\n")
         output = self.setup("built", want=1)
         self.assertIn("no-such-builder", output)
         self.assertNotIn("no-such-package-of-anybody", output)

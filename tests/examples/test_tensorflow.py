@@ -22,7 +22,8 @@ class TensorFlow(kit.Training):
         status, seen = kit.rows("tensorflow/parameter-server.yaml", CONFIG)
         self.check_accuracy(status, seen, floor=0.90)
         self.check_falls(seen)
-        self.assertEqual(kit.outcomes(seen), {"Chief-0": "Succeeded", "PS-0": "Stopped", "Worker-0": "Stopped", "Worker-1": "Stopped"})
+        self.assertEqual(kit.outcomes(seen), {"Chief-0": "Succeeded", "PS-0": "Stopped", "Worker-0": "Stopped",
+                                              "Worker-1": "Stopped"})
         self.assertEqual(len(self.processes(seen)), 3)
         self.assertIn("variables are on /job:ps/replica:0/task:0/device:CPU:0", kit.lines(seen))
         self.check_nothing_left(seen)

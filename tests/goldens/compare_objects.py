@@ -5,8 +5,9 @@
 usage: compare_objects.py JOB.objects.json MADE.json [--allow FILE]
 
 MADE.json is a Kubernetes List (or a JSON array) of objects: what `render -o json` prints, or what a controller created.
-What kube-apiserver itself fills in is dropped on both sides. --allow names the differences file: a JSON list of objects with
-at least "golden" (a glob on the golden's name) and "path" (a glob on what is printed before the colon, brackets literal).
+What kube-apiserver itself fills in is dropped on both sides. --allow names the differences file: a JSON list of objects
+with at least "golden" (a glob on the golden's name) and "path" (a glob on what is printed before the colon, brackets
+literal).
 Exit 0 when alike; otherwise prints one line per difference that is not allowed.
 """
 import fnmatch

@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Play the lives of jobs against a controller on a real API server, and compare with what V1 reported.
 
-usage: play_lives.py API_BASE DIR [GLOB] [--allow FILE]     API_BASE is for example http://127.0.0.1:8001 (kubectl proxy)
+usage: play_lives.py API_BASE DIR [GLOB] [--allow FILE]     API_BASE is for example http://127.0.0.1:8001 (kubectl
+                                                            proxy)
 
---allow names the differences file, as for compare_objects.py; "path" there is a glob on what is printed before the colon.
+--allow names the differences file, as for compare_objects.py; "path" there is a glob on what is printed before the
+colon.
 
-Nothing else may change pods meanwhile: no kubelet, no fake nodes, no scheduler. The namespace default must have its default
-service account. Prints one line per difference and a sum at the end; exit status 0 when all lives are alike. Compared after each
-step: conditions (type, status, reason, message), replicaStatuses, presence of startTime and completionTime, pods with their
-phase, services; at the end, the set of events. Left out is what V1 itself does not repeat: the selector of a finished job's replica
-status, and events that say that something "is exist" or tell of a second create.
+Nothing else may change pods meanwhile: no kubelet, no fake nodes, no scheduler. The namespace default must have its
+default service account. Prints one line per difference and a sum at the end; exit status 0 when all lives are alike.
+Compared after each step: conditions (type, status, reason, message), replicaStatuses, presence of startTime and
+completionTime, pods with their phase, services; at the end, the set of events. Left out is what V1 itself does not
+repeat: the selector of a finished job's replica status, and events that say that something "is exist" or tell of a
+second create.
 """
 import datetime
 import fnmatch
@@ -92,8 +95,9 @@ def snapshot(api, job):
 
 
 def settle(api, job, good, hold, limit=20.0):
-    """The state once it is good, or has not become so in all that time. With hold it must also not have changed for a second; without,
-    it is one that time alone changes next, as when ttlSecondsAfterFinished is over, and a busy machine may not be able to look twice."""
+    """The state once it is good, or has not become so in all that time. With hold it must also not have changed for a
+    second; without, it is one that time alone changes next, as when ttlSecondsAfterFinished is over, and a busy machine
+    may not be able to look twice."""
     last, same, start = None, 0, time.time()
     while True:
         s = snapshot(api, job)
@@ -122,9 +126,11 @@ def clear(api, job):
 
 
 def wait_noticed(api, job, before, limit=20.0):
-    """Restarts of pods that run are added up: a controller that is told of all pods at once fails the job before it runs, V1 too."""
+    """Restarts of pods that run are added up: a controller that is told of all pods at once fails the job before it
+    runs, V1 too."""
     start = time.time()
-    while time.time() - start < limit and (snapshot(api, job).get("replicaStatuses") or {}) == (before.get("replicaStatuses") or {}):
+    while time.time() - start < limit and (snapshot(api, job).get("replicaStatuses")
+                                           or {}) == (before.get("replicaStatuses") or {}):
         time.sleep(0.05)
 
 
@@ -165,12 +171,15 @@ def play(api, life, want, alike):
     code, o = api.call("POST", coll, job)
     if code != 201:
         return {"error": o.get("message")}
-    out = {"afterCreate": settle(api, job, lambda s: alike({"afterCreate": s}, {"afterCreate": want.get("afterCreate")}), True), "afterStep": []}
+    out = {"afterCreate": settle(api, job, lambda s: alike({"afterCreate": s},
+                                                           {"afterCreate": want.get("afterCreate")}), True),
+           "afterStep": []}
     for i, step in enumerate(steps):
         do_step(api, job, step)
         before, wanted = out["afterStep"], (want.get("afterStep") or [])[:i + 1]
         time_is_next = i + 1 < len(steps) and "waitSeconds" in steps[i + 1]
-        before.append(settle(api, job, lambda s: alike({"afterStep": [*before, s]}, {"afterStep": wanted}, f".afterStep[{i}]"), not time_is_next))
+        before.append(settle(api, job, lambda s: alike({"afterStep": [*before, s]}, {"afterStep": wanted},
+                                                       f".afterStep[{i}]"), not time_is_next))
     _, ev = api.call("GET", f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.name={name}")
     out["events"] = sorted({(e["type"], e["reason"], e["message"]) for e in ev["items"]})
     clear(api, job)

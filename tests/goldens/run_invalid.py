@@ -3,9 +3,10 @@
 
 usage: run_invalid.py ROUNDHOUSE [GOLDENS]
 
-Every one of them must be refused. Where V1 refused it, the errors must be V1's, word for word; where V1 let it in, or said it in
-other words, an entry of differences.json with "suite": "invalid" names the error ("path" is "errors[N]"), which must then be
-what the entry says. An entry that nothing uses fails, too. GOLDENS is the folder of this file unless it is given.
+Every one of them must be refused. Where V1 refused it, the errors must be V1's, word for word; where V1 let it in, or
+said it in other words, an entry of differences.json with "suite": "invalid" names the error ("path" is "errors[N]"),
+which must then be what the entry says. An entry that nothing uses fails, too. GOLDENS is the folder of this file unless
+it is given.
 """
 import glob
 import json
@@ -20,7 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def lint(program, path):
     """The exit status, and the errors as "path: detail"."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("ROUNDHOUSE_")}
-    done = subprocess.run([program, "lint", "-o", "json", path], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run([program, "lint", "-o", "json", path], capture_output=True, text=True, env=environment,
+                          check=False)
     rows = json.loads(done.stdout)
     return done.returncode, [f"{row['path']}: {row['detail']}" for row in rows if row["severity"] == "error"]
 

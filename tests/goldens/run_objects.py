@@ -3,9 +3,9 @@
 
 usage: run_objects.py [--gang] ROUNDHOUSE PREFIX [GOLDENS]
 
-Differences are allowed by entries of differences.json; an entry with "suite": "objects" whose golden starts with PREFIX and that
-nothing uses fails, too. GOLDENS is the folder of this file unless it is given. With --gang it is the suite "gang": the same jobs
-under each gang scheduler that they were recorded with.
+Differences are allowed by entries of differences.json; an entry with "suite": "objects" whose golden starts with PREFIX
+and that nothing uses fails, too. GOLDENS is the folder of this file unless it is given. With --gang it is the suite
+"gang": the same jobs under each gang scheduler that they were recorded with.
 """
 import glob
 import json
@@ -21,7 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def render(roundhouse, path, options=()):
     """The objects that the program makes, by kind and name."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("ROUNDHOUSE_")}
-    done = subprocess.run([roundhouse, "render", "-o", "json", *options, path], capture_output=True, text=True, env=environment)
+    done = subprocess.run([roundhouse, "render", "-o", "json", *options, path], capture_output=True, text=True,
+                          env=environment)
     if done.returncode != 0:
         raise SystemExit(f"{path}: exit status {done.returncode}: {done.stderr}")
     items = json.loads(done.stdout)["items"]

@@ -24,7 +24,8 @@ class Allow(Case):
         return self.file(name, "\n".join(["[plugins]", *lines]) + "\n")
 
     def row(self, name):
-        """The state of a plugin, the same in a process of its own and in the program's, and whether its code ran in that."""
+        """The state of a plugin, the same in a process of its own and in the program's, and whether its code ran in
+        that."""
         rows = []
         for how in ("process", "none"):
             done = self.call("plugins", "list", "-o", "json", "--plugin-isolation", how, HOSTILE_MARK=self.mark)
@@ -38,7 +39,8 @@ class Allow(Case):
 
     def test_a_hash(self):
         path = self.add("fine")
-        own, fine = (hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest() for file in (os.path.join(OWN, "mpi.so"), path))
+        own, fine = (hashlib.sha256(pathlib.Path(file).read_bytes()).hexdigest()
+                     for file in (os.path.join(OWN, "mpi.so"), path))
         self.ini_with(f"allow = mpi@sha256:{own.upper()}", f"allow = fine@sha256:{fine}")
         self.assertEqual(self.row("mpi")[0]["state"], "ready")
         self.assertTrue(self.row("fine")[1])
@@ -72,8 +74,8 @@ class Allow(Case):
                 self.assertIn(hint, done.stderr)
 
     def test_a_list_that_is_malformed(self):
-        for value, words in (("mpi@sha256:12", "is neither NAME nor NAME@sha256:HASH"), ("mpi, mpi", '"mpi" is named twice'),
-                             ("mpi.so", "is a file; write the plugin's name")):
+        for value, words in (("mpi@sha256:12", "is neither NAME nor NAME@sha256:HASH"),
+                             ("mpi, mpi", '"mpi" is named twice'), ("mpi.so", "is a file; write the plugin's name")):
             self.ini_with(f"allow = {value}")
             done = self.call("plugins")
             self.assertEqual(done.returncode, 2)
@@ -86,17 +88,21 @@ class Allow(Case):
         self.ini_with("public-key = RWSUrf0YGkbLCgXDum42e52BVUpUeeI4tknevFXQfkxHGC2QZPHlLaWw")
         row, ran = self.row("fine")
         self.assertEqual((row["state"], ran), ("refused", False))
-        self.assertIn(f'it has no signature "{os.path.realpath(path)}.minisig", which [plugins] public-key demands; sign it with', row["reason"])
+        self.assertIn(f'it has no signature "{os.path.realpath(path)}.minisig", which [plugins] public-key demands; '
+                      'sign it with', row["reason"])
         self.file("plugins/fine.so.minisig", "x")
-        self.assertIn("it is not a signature of minisign; sign the file with minisign -Sm FILE", self.row("fine")[0]["reason"])
+        self.assertIn("it is not a signature of minisign; sign the file with minisign -Sm FILE",
+                      self.row("fine")[0]["reason"])
 
     @unittest.skipUnless(MINISIGN, "minisign is not installed (Debian: minisign)")
     def test_signatures_of_minisign(self):
         path = self.add("fine")
         public, secret = os.path.join(self.folder, "key.pub"), os.path.join(self.folder, "key")
-        subprocess.run([MINISIGN, "-G", "-W", "-p", public, "-s", secret], check=True, stdout=subprocess.DEVNULL, timeout=60)
+        subprocess.run([MINISIGN, "-G", "-W", "-p", public, "-s", secret], check=True, stdout=subprocess.DEVNULL,
+                       timeout=60)
         self.ini_with("public-key = " + pathlib.Path(public).read_text(encoding="utf-8").split("\n")[1])
-        subprocess.run([MINISIGN, "-S", "-W", "-s", secret, "-m", path], check=True, stdout=subprocess.DEVNULL, timeout=60)
+        subprocess.run([MINISIGN, "-S", "-W", "-s", secret, "-m", path], check=True, stdout=subprocess.DEVNULL,
+                       timeout=60)
         row, ran = self.row("fine")
         self.assertEqual((row["state"], ran), ("ready", True), row)
         with open(path, "ab") as file:

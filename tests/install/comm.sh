@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# comm.sh CMAKE BUILD_DIR SOURCE_DIR CC: install the build, then do what the author of a program that uses rh_comm, and of a
-# backend for it, does.
+# comm.sh CMAKE BUILD_DIR SOURCE_DIR CC: install the build, then do what the author of a program that uses rh_comm, and
+# of a backend for it, does.
 set -euo pipefail
 cmake=$1 build=$2 source=$3 cc=$4
 work=$(mktemp -d)
@@ -19,7 +19,8 @@ check_sum() {
 	local program=$1 folder=$2 port rank
 	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	for rank in 0 1; do
-		RH_COMM_PATH=$folder RH_COMM_BACKEND=mailbox RH_COMM_RANK=$rank RH_COMM_WORLD=2 RH_COMM_HOST=127.0.0.1 RH_COMM_PORT=$port \
+		RH_COMM_PATH=$folder RH_COMM_BACKEND=mailbox RH_COMM_RANK=$rank RH_COMM_WORLD=2 RH_COMM_HOST=127.0.0.1 \
+			RH_COMM_PORT=$port \
 			LD_LIBRARY_PATH=$prefix/lib "$program" >"$work/rank$rank" 2>&1 &
 	done
 	wait

@@ -35,7 +35,8 @@ check_loads() {
 for file in bin/roundhouse include/roundhouse/plugin.h include/roundhouse/status.h include/roundhouse/version.h \
 	lib/roundhouse/plugins/pytorch.so etc/roundhouse/roundhouse.ini share/man/man1/roundhouse.1 \
 	share/bash-completion/completions/roundhouse share/zsh/site-functions/_roundhouse \
-	share/fish/vendor_completions.d/roundhouse.fish share/doc/roundhouse/docs/plugin-abi.md share/doc/roundhouse/plugins/README.md \
+	share/fish/vendor_completions.d/roundhouse.fish share/doc/roundhouse/docs/plugin-abi.md \
+	share/doc/roundhouse/plugins/README.md \
 	share/roundhouse/pod-template.openapi.json \
 	share/roundhouse/crds/kustomization.yaml share/roundhouse/deploy/base/kustomization.yaml; do
 	[ -s "$prefix/$file" ] || fail "$file was not installed, or is empty"
@@ -55,7 +56,8 @@ check_loads "$work/plugin/build/echo.so"
 echo "== with pkg-config"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 read -ra flags <<<"$(pkg-config --cflags roundhouse-plugin)"
-"$cc" -std=c11 -fPIC -shared -fvisibility=hidden -Wl,--no-undefined "${flags[@]}" -o "$work/echo.so" "$work/plugin/echo.c"
+"$cc" -std=c11 -fPIC -shared -fvisibility=hidden -Wl,--no-undefined "${flags[@]}" -o "$work/echo.so" \
+	"$work/plugin/echo.c"
 check_symbols "$work/echo.so"
 check_loads "$work/echo.so"
 
@@ -77,7 +79,8 @@ done
 echo "== the configuration that was installed counts"
 if [ ! -e /etc/roundhouse/roundhouse.ini ]; then
 	printf '[local]\nnonsense = 1\n' >"$prefix/etc/roundhouse/roundhouse.ini"
-	ROUNDHOUSE_CONFIG='' "$prefix/bin/roundhouse" plugins list 2>"$work/refusal" && fail "etc/roundhouse/roundhouse.ini is not read"
+	ROUNDHOUSE_CONFIG='' "$prefix/bin/roundhouse" plugins list 2>"$work/refusal" &&
+		fail "etc/roundhouse/roundhouse.ini is not read"
 	grep -q 'etc/roundhouse/roundhouse.ini:2: unknown key "nonsense"' "$work/refusal" || fail "$(cat "$work/refusal")"
 fi
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_author.py CMAKE BUILD_DIR SOURCE c|cpp|rust|page: what the author of a plugin does with an installation.
 
-c, cpp, rust: the project that `plugins new` writes is built and tested, and its package works in another installation, with the
-commands of its README. page: every command of docs/writing-a-plugin.md, one after the other.
+c, cpp, rust: the project that `plugins new` writes is built and tested, and its package works in another installation,
+with the commands of its README. page: every command of docs/writing-a-plugin.md, one after the other.
 """
 import os
 import pathlib
@@ -45,8 +45,9 @@ class Author(unittest.TestCase):
 
     @classmethod
     def call(cls, *words, **more):
-        return subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, timeout=LIMIT, check=False, env=cls.environment, **{"cwd": cls.folder, **more})
+        return subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=LIMIT, check=False, env=cls.environment,
+                              **{"cwd": cls.folder, **more})
 
     @classmethod
     def must(cls, *words, **more):
@@ -59,7 +60,8 @@ class Author(unittest.TestCase):
         """As a user would type them; here nobody is root, and the prefix is this test's."""
         for line in lines:
             with self.subTest(line):
-                self.must("bash", "-euo", "pipefail", "-c", line.replace("sudo ", "").replace("/usr/local", str(self.prefix)), cwd=folder)
+                self.must("bash", "-euo", "pipefail", "-c",
+                          line.replace("sudo ", "").replace("/usr/local", str(self.prefix)), cwd=folder)
 
     def check_file(self, file):
         symbols = self.must("nm", "-D", "--defined-only", file).splitlines()
@@ -84,7 +86,8 @@ class Author(unittest.TestCase):
         output = self.must("roundhouse", "run", project / "job.yaml")
         self.assertRegex(output, rf"{types[0]}: rank 0 of {len(types)}, the first is at [0-9.]+:\d+")
         rendered = self.must("roundhouse", "render", project / "job.yaml")
-        self.assertEqual(sorted(re.findall(r"name: \w+_RANK\n +value: \"(\d+)\"", rendered)), [str(rank) for rank in range(len(types))])
+        self.assertEqual(sorted(re.findall(r"name: \w+_RANK\n +value: \"(\d+)\"", rendered)),
+                         [str(rank) for rank in range(len(types))])
 
     def check_package(self, project, name):
         """Unpacked below another prefix."""
@@ -92,7 +95,8 @@ class Author(unittest.TestCase):
         other.mkdir()
         archive, = (project / "build").glob("*.tar.gz")
         self.must("tar", "-xzf", archive, "-C", other)
-        self.assertEqual([str(path.relative_to(other)) for path in other.rglob("*") if path.is_file()], [f"lib/roundhouse/plugins/{name}.so"])
+        self.assertEqual([str(path.relative_to(other)) for path in other.rglob("*") if path.is_file()],
+                         [f"lib/roundhouse/plugins/{name}.so"])
         self.must("roundhouse", "plugins", "check", other / f"lib/roundhouse/plugins/{name}.so")
 
     @unittest.skipIf(WHAT == "rust", "for C and C++")
@@ -102,7 +106,8 @@ class Author(unittest.TestCase):
         flags = self.must("pkg-config", "--cflags", "--libs", "roundhouse-plugin").split()
         for compiler, source in (("cc", "examples/plugin/echo.c"), ("c++", "examples/plugins/dask/dask.cpp")):
             file = self.folder / (pathlib.Path(source).stem + ".so")
-            self.must(compiler, "-fPIC", "-shared", *([] if compiler == "cc" else ["-std=c++17"]), SOURCE / source, *flags, "-o", file)
+            self.must(compiler, "-fPIC", "-shared", *([] if compiler == "cc" else ["-std=c++17"]), SOURCE / source,
+                      *flags, "-o", file)
             self.check_file(file)
             self.must("roundhouse", "plugins", "check", file)
 

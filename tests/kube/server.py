@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """server.py [--h2 NGHTTPD] [--plain]: an HTTPS server on loopback that does what the path asks it to, faults included.
 
-It prints one line of JSON, {"port": …, "dir": …}, and serves until its standard input ends. The folder holds ca.crt, other.crt
-(an authority that signed nothing here), client.crt, client.key and proxy.log; it is removed at the end. Paths:
+It prints one line of JSON, {"port": …, "dir": …}, and serves until its standard input ends. The folder holds ca.crt,
+other.crt (an authority that signed nothing here), client.crt, client.key and proxy.log; it is removed at the end.
+Paths:
 
   /echo                     what was asked, as JSON
   /status/CODE[?retry=TEXT] that status, with a Status as body and Retry-After
@@ -18,8 +19,8 @@ It prints one line of JSON, {"port": …, "dir": …}, and serves until its stan
   /count                    {"connections": …, "requests": …} so far
   /certificate              the subject of the client's certificate
 
---h2: nghttpd serves files of that folder over HTTP/2 instead: /ok ("ok\\n"), /big (1 MiB). --plain: without TLS; it is a proxy as
-well, which answers CONNECT and writes its target to proxy.log.
+--h2: nghttpd serves files of that folder over HTTP/2 instead: /ok ("ok\\n"), /big (1 MiB). --plain: without TLS; it is
+a proxy as well, which answers CONNECT and writes its target to proxy.log.
 """
 import contextlib
 import gzip
@@ -51,9 +52,11 @@ def make_pki(folder):
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30"]
     for name in ("ca", "other"):
         openssl(folder, "req", "-x509", *key, "-keyout", f"{name}.key", "-out", f"{name}.crt", "-subj", f"/CN={name}")
-    for name, extra in (("server", "subjectAltName=IP:127.0.0.1,DNS:api.test"), ("client", "extendedKeyUsage=clientAuth")):
-        openssl(folder, "req", "-x509", "-CA", "ca.crt", "-CAkey", "ca.key", *key, "-keyout", f"{name}.key", "-out", f"{name}.crt",
-                "-subj", f"/CN={name}", "-addext", extra, "-addext", "basicConstraints=critical,CA:FALSE")
+    for name, extra in (("server", "subjectAltName=IP:127.0.0.1,DNS:api.test"),
+                        ("client", "extendedKeyUsage=clientAuth")):
+        openssl(folder, "req", "-x509", "-CA", "ca.crt", "-CAkey", "ca.key", *key, "-keyout", f"{name}.key", "-out",
+                f"{name}.crt", "-subj", f"/CN={name}", "-addext", extra, "-addext",
+                "basicConstraints=critical,CA:FALSE")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# outside.sh CMAKE BUILD_DIR SOURCE_DIR CC PYTHON: install the build; then build the plugins of examples/plugins against nothing but
-# the installed files, check them, and render and run their jobs. That in Rust is left out, with a line, where there is no cargo.
+# outside.sh CMAKE BUILD_DIR SOURCE_DIR CC PYTHON: install the build; then build the plugins of examples/plugins against
+# nothing but the installed files, check them, and render and run their jobs. That in Rust is left out, with a line,
+# where there is no cargo.
 set -euo pipefail
 cmake=$1 build=$2 source=$3 cc=$4 python=$5
 work=$(mktemp -d)
@@ -33,7 +34,8 @@ build_crate() {
 	local name=$1
 	cp -r "$source/examples/plugins/$name" "$work/$name"
 	sed -i "s#/usr/local#$prefix#" "$work/$name/Cargo.toml"
-	CARGO_NET_OFFLINE=true make -C "$work/$name" PREFIX="$prefix" test install >"$work/log" 2>&1 || fail "make $name: $(cat "$work/log")"
+	CARGO_NET_OFFLINE=true make -C "$work/$name" PREFIX="$prefix" test install >"$work/log" 2>&1 ||
+		fail "make $name: $(cat "$work/log")"
 	[ -s "$prefix/lib/roundhouse/plugins/$name.so" ] || fail "$name.so was not installed beside the others"
 }
 
@@ -82,7 +84,8 @@ echo "== a DaskJob of C++ runs"
 check_contract DaskJob "$work/dask/daskjob.yaml"
 run_job "$work/dask/daskjob.yaml"
 expect_line "runner of 2 workers, scheduler tcp://[0-9.]+:[0-9]+"
-"$cmake" -E chdir "$work/dask/build" ctest --output-on-failure >"$work/log" 2>&1 || fail "ctest of dask: $(cat "$work/log")"
+"$cmake" -E chdir "$work/dask/build" ctest --output-on-failure >"$work/log" 2>&1 ||
+	fail "ctest of dask: $(cat "$work/log")"
 sed '/cleanPodPolicy/d; s/runPolicy:/protocol: udp/' "$work/dask/daskjob.yaml" >"$work/bad.yaml"
 "$roundhouse" lint "$work/bad.yaml" >"$work/log" 2>&1 && fail "lint accepts protocol udp"
 expect_line "protocol"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hold what `roundhouse explain` says of a kind's pods and objects against what `roundhouse render` makes.
 
-usage: test_contract.py ROUNDHOUSE KIND FILE... : all jobs of that kind in these files are rendered, as they are and as VARIANTS
-change them. What a pod has beyond its template, and what objects there are, must be in the contract; what the contract says
-without a condition must be in every pod; and each of its entries must occur, but for those of one machine.
+usage: test_contract.py ROUNDHOUSE KIND FILE... : all jobs of that kind in these files are rendered, as they are and as
+VARIANTS change them. What a pod has beyond its template, and what objects there are, must be in the contract; what the
+contract says without a condition must be in every pod; and each of its entries must occur, but for those of one
+machine.
 """
 import copy
 import json
@@ -95,7 +96,8 @@ class Contract:
                 self.problems.append(f"{job}: {key[0]} {key[1]} is not for type {kind}, but pod {name} has it")
             self.used.add(key)
         for key, entry in self.entries.items():
-            meant = key[0] != "object" and "when" not in entry and kind in [t.lower() for t in entry.get("types", [kind])]
+            meant = key[0] != "object" and "when" not in entry and kind in [t.lower()
+                                                                            for t in entry.get("types", [kind])]
             if meant and key not in found:
                 self.problems.append(f"{job}: pod {name} has no {key[0]} {key[1]}")
 

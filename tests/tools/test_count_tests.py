@@ -15,9 +15,12 @@ CASES = {
     "all three": ({"dev": [("a", "run", ""), ("b", "fail", ""), ("c", "notrun", '<skipped message="x"/>')]},
                   "1 passed, 1 failed, 1 skipped", 1),
     "disabled is skipped": ({"dev": [("a", "disabled", "")]}, "0 passed, 0 failed, 1 skipped", 0),
-    "once for all builds": ({"dev": [("a", "run", ""), ("b", "run", "")], "asan": [("a", "run", "")]}, "2 passed, 0 failed, 0 skipped", 0),
-    "failed in one build": ({"dev": [("a", "run", "")], "asan": [("a", "fail", "")]}, "0 passed, 1 failed, 0 skipped", 1),
-    "skipped in one build": ({"asan": [("a", "notrun", "")], "dev": [("a", "run", "")]}, "1 passed, 0 failed, 0 skipped", 0),
+    "once for all builds": ({"dev": [("a", "run", ""), ("b", "run", "")], "asan": [("a", "run", "")]},
+                            "2 passed, 0 failed, 0 skipped", 0),
+    "failed in one build": ({"dev": [("a", "run", "")], "asan": [("a", "fail", "")]}, "0 passed, 1 failed, 0 skipped",
+                            1),
+    "skipped in one build": ({"asan": [("a", "notrun", "")], "dev": [("a", "run", "")]},
+                             "1 passed, 0 failed, 0 skipped", 0),
     "not built": ({"dev": [("a", "notrun", MISSING)]}, "0 passed, 1 failed, 0 skipped", 1),
 }
 
@@ -26,7 +29,8 @@ def run(runs, seconds=None):
     count_tests = tool.load("count_tests")
     with tempfile.TemporaryDirectory() as folder:
         for name, cases in runs.items():
-            inner = "".join(f'<testcase name="{test}" status="{status}" time="{(seconds or {}).get((name, test), 0)}">{text}</testcase>'
+            inner = "".join(f'<testcase name="{test}" status="{status}" '
+                            f'time="{(seconds or {}).get((name, test), 0)}">{text}</testcase>'
                             for test, status, text in cases)
             pathlib.Path(folder, name + ".xml").write_text(f"<testsuite>{inner}</testsuite>")
         files = [str(path) for path in pathlib.Path(folder).iterdir()]
@@ -45,16 +49,20 @@ class CountTests(unittest.TestCase):
 
     def test_count_tests__names_what_was_skipped(self):
         why = '<skipped message="SKIP_RETURN_CODE=77"/><system-out>some words\nSKIPPED: no torch here\n</system-out>'
-        written, _ = run({"dev": [("b", "notrun", why), ("c", "notrun", why), ("a", "disabled", "")], "asan": [("c", "run", "")]})
+        written, _ = run({"dev": [("b", "notrun", why), ("c", "notrun", why), ("a", "disabled", "")],
+                          "asan": [("c", "run", "")]})
         self.assertEqual(written, ["skipped: a", "skipped: b: no torch here", "1 cases in 1 tests that ran",
                                    "1 passed, 0 failed, 2 skipped"])
 
     def test_count_tests__names_skipped_cases(self):
-        cmocka = "<system-out>[ RUN      ] test_a\nSKIPPED: not root\n[  SKIPPED ] test_a\n[  SKIPPED ] 1 test(s), listed below:\n" \
+        cmocka = "<system-out>[ RUN      ] test_a\nSKIPPED: not root\n[  SKIPPED ] test_a\n" \
+                 "[  SKIPPED ] 1 test(s), listed below:\n" \
                  "[  SKIPPED ] test_a\n</system-out>"
         counted = "<system-out>..ss.\nOK (skipped=2)\n</system-out>"
-        report = "<system-out>test_x (m.C.test_x) ... skipped &quot;no man&apos;s land&quot;\nOK (skipped=1)\n</system-out>"
-        written, status = run({"dev": [("c", "run", cmocka), ("u", "run", counted), ("v", "run", report), ("w", "run", counted)],
+        report = ("<system-out>test_x (m.C.test_x) ... skipped &quot;no man&apos;s land&quot;\nOK (skipped=1)\n"
+                  "</system-out>")
+        written, status = run({"dev": [("c", "run", cmocka), ("u", "run", counted), ("v", "run", report),
+                                       ("w", "run", counted)],
                                "asan": [("c", "run", cmocka), ("w", "run", "<system-out>OK\n</system-out>")]})
         self.assertEqual((written, status), (["skipped in part: c: not root; test_a", "skipped in part: u: 2 cases",
                                               "skipped in part: v: no man's land", "4 cases in 4 tests that ran",
@@ -67,8 +75,9 @@ class CountTests(unittest.TestCase):
                 "asan": [("c", "run", cmocka)]}
         seconds = {("dev", "u"): 30, ("asan", "c"): 60, **{("dev", f"t{number}"): 0.5 for number in range(20)}}
         written, _ = run(runs, seconds)
-        self.assertEqual(written[:4], ["slowest of 33 tests, which took 100 s one after the other:", "   60.0 s 60.0 %  asan: c",
-                                       "   30.0 s 30.0 %  dev: u", "    0.5 s  0.5 %  dev: t0"])
+        self.assertEqual(written[:4], ["slowest of 33 tests, which took 100 s one after the other:",
+                                       "   60.0 s 60.0 %  asan: c", "   30.0 s 30.0 %  dev: u",
+                                       "    0.5 s  0.5 %  dev: t0"])
         self.assertEqual(written[21:], ["71 cases in 32 tests that ran", "32 passed, 0 failed, 0 skipped"])
 
 

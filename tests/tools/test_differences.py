@@ -9,8 +9,8 @@ import unittest
 
 import tool
 
-ENTRY = {"id": "D1", "suite": "lives", "golden": "pt-*", "path": "status.x", "v1": None, "ours": {"a": 1}, "why": "V1 lied.",
-         "verdict": "fix"}
+ENTRY = {"id": "D1", "suite": "lives", "golden": "pt-*", "path": "status.x", "v1": None, "ours": {"a": 1},
+         "why": "V1 lied.", "verdict": "fix"}
 REFUSED = {
     "a field is missing": ([{key: ENTRY[key] for key in ENTRY if key != "why"}], "missing ['why']"),
     "a field is unknown": ([{**ENTRY, "wy": 1}], "unknown ['wy']"),

@@ -20,22 +20,27 @@ BROKEN = {
     "long file": ("core/base/a.c", SPDX_C + "\n" * 600, "601 lines"),
     "long file of tests": ("tests/base/a.c", SPDX_C + "\n" * 800, "801 lines"),
     "long file of the library": ("comm/core/a.c", SPDX_C + "\n" * 600, "601 lines"),
-    "banned call": ("plugins/p/a.c", SPDX_C + "void f(char *s)\n{\n\tstrcpy(s, \"x\");\n}\n", "a.c:4: strcpy() is banned"),
-    "thread": ("core/kube/a.c", SPDX_C + "void f(void)\n{\n\tuv_queue_work(0, 0, 0, 0);\n}\n", "a.c:4: uv_queue_work() makes a thread"),
+    "banned call": ("plugins/p/a.c", SPDX_C + "void f(char *s)\n{\n\tstrcpy(s, \"x\");\n}\n",
+                    "a.c:4: strcpy() is banned"),
+    "thread": ("core/kube/a.c", SPDX_C + "void f(void)\n{\n\tuv_queue_work(0, 0, 0, 0);\n}\n",
+               "a.c:4: uv_queue_work() makes a thread"),
     "mark": ("core/base/a.c", SPDX_C + "/* FIXME: later */\n", "a.c:2: FIXME"),
     "word that left": ("core/base/a.c", SPDX_C + "/* The peer is told. */\n", 'a.c:2: "told" left the tree'),
     "word in a name": ("examples/README.md", "`rh_engine_tell()` emits it.\n", 'README.md:1: "tell" left the tree'),
     "licence": ("core/base/a.c", "int f(void);\n", "a.c:1: the first line"),
     "licence of a script": ("tools/x.py", "#!/usr/bin/python3\nimport sys\n", "x.py:1: the first lines"),
-    "undocumented": ("core/base/a.h", SPDX_C + "/** fine */\nint f(void);\nint g(int a,\n      int b);\n", "a.h:4: declaration"),
-    "undocumented member": ("include/roundhouse/a.h", SPDX_C + "struct a {\n\tint b; /**< fine */\n\tint c;\n};\n", "a.h:4: member"),
+    "undocumented": ("core/base/a.h", SPDX_C + "/** fine */\nint f(void);\nint g(int a,\n      int b);\n",
+                     "a.h:4: declaration"),
+    "undocumented member": ("include/roundhouse/a.h", SPDX_C + "struct a {\n\tint b; /**< fine */\n\tint c;\n};\n",
+                            "a.h:4: member"),
     "arrow": ("core/base/a.c", SPDX_C + '#include "job/b.h"\n', "layer base must not include layer job"),
     "plugin and core": ("plugins/p/a.c", SPDX_C + '#include "job/b.h"\n', "a plugin includes nothing of the core"),
     "library": ("core/job/a.c", SPDX_C + "#include <yaml.h>\n", "may be included by core/base/yaml/yaml.c only"),
     "cycle": ("core/job/b.h", SPDX_C + '#include "job/c.h"\n', "include cycle"),
     "variable": ("core/base/a.c", SPDX_C + "static const char *last = 0;\n", "a.c:2: mutable variable"),
     "variable of a struct": ("core/base/a.c", SPDX_C + "static struct a all[4];\n", "a.c:2: mutable variable"),
-    "name of a test": ("tests/base/test_a.c", SPDX_C + "static void test_b__x(void **state)\n{\n}\n", "must be named test_a__<case>"),
+    "name of a test": ("tests/base/test_a.c", SPDX_C + "static void test_b__x(void **state)\n{\n}\n",
+                       "must be named test_a__<case>"),
 }
 FINE = {
     "in flight": "/* requests in flight: rh_in_flight() */\n",
@@ -43,8 +48,8 @@ FINE = {
     "comment": "/* strcpy(a, b) in words */\n",
     "string": "const char *f(void)\n{\n\treturn \"strcpy(a) { { { { {\";\n}\n",
     "method": "void f(struct x *x)\n{\n\tx->system(1);\n}\n",
-    "types": "struct a;\nstruct b {\n\tint c;\n};\nenum d { E, F };\nRH_DEFINE_CLEANUP(b);\nextern \"C\" {\nint g(void);\n}\n",
-    "a signal handler's": "static int *_Atomic last;\nstatic _Atomic int count = 1;\n",
+    "types": "struct a;\nstruct b {\n\tint c;\n};\nenum d { E, F };\nRH_DEFINE_CLEANUP(b);\nextern \"C\" {\nint "
+    "g(void);\n}\n", "a signal handler's": "static int *_Atomic last;\nstatic _Atomic int count = 1;\n",
     "long table": "static const int t[] = {\n" + "\t1,\n" * 200 + "};\n",
     "attribute": "static int f(int a) __attribute__((pure));\nstatic int f(int a)\n{\n\treturn a;\n}\n",
 }
@@ -55,8 +60,8 @@ def run(files, measure=None):
     measure = measure or tool.load("measure")
     with tempfile.TemporaryDirectory() as folder:
         measure.ROOT = pathlib.Path(folder)
-        everything = {"check": SPDX_PY, "quickstart": SPDX_PY, ".ci/run": SPDX_PY, "core/job/b.h": SPDX_C, "core/job/d.c": SHORT,
-                      "core/job/c.h": SPDX_C + '#include "job/b.h"\n', **files}
+        everything = {"check": SPDX_PY, "quickstart": SPDX_PY, ".ci/run": SPDX_PY, "core/job/b.h": SPDX_C,
+                      "core/job/d.c": SHORT, "core/job/c.h": SPDX_C + '#include "job/b.h"\n', **files}
         for name, text in everything.items():
             path = measure.ROOT / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,13 +100,16 @@ class Measure(unittest.TestCase):
                  "core/base/y.c": SPDX_C + "int rh_c(void)\n{\n\treturn call(rh_a);\n}\n"}
         status, output = run(files)
         self.assertEqual(status, 1)
-        self.assertIn("core/base/y.c: circle of calls: core/base/y.c -> core/job/a.c (rh_a); core/job/a.c -> core/job/x.c (rh_b); "
+        self.assertIn("core/base/y.c: circle of calls: core/base/y.c -> core/job/a.c (rh_a); core/job/a.c -> "
+                      "core/job/x.c (rh_b); "
                       "core/job/x.c -> core/base/y.c (rh_c)", output)
         self.assertIn("measures: 1 rules broken", output)
 
     def test_measure__calls_in_one_direction_are_fine(self):
-        files = {"core/job/a.c": SPDX_C + "struct rh_b;\nstatic int rh_c(void)\n{\n\treturn rh_b();\n}\nint rh_a(void)\n{\n\treturn rh_c();\n}\n",
-                 "core/job/x.c": SPDX_C + "int rh_b(struct rh_a *a)\n{\n\treturn a->rh_a(a.rh_a) + rh_c();\n}\nint rh_c(void)\n{\n}\n"}
+        files = {"core/job/a.c": SPDX_C + "struct rh_b;\nstatic int rh_c(void)\n{\n\treturn rh_b();\n}\nint "
+                 "rh_a(void)\n{\n\treturn rh_c();\n}\n",
+                 "core/job/x.c": SPDX_C + "int rh_b(struct rh_a *a)\n{\n\treturn a->rh_a(a.rh_a) + rh_c();\n}\nint "
+                 "rh_c(void)\n{\n}\n"}
         self.assertEqual(run(files)[0], 0)
 
     def test_measure__inline_functions_call_too(self):
@@ -110,11 +118,13 @@ class Measure(unittest.TestCase):
                  "core/base/y.c": SPDX_C + "int rh_y(void)\n{\n\treturn call(rh_x);\n}\n"}
         status, output = run(files)
         self.assertEqual(status, 1)
-        self.assertIn("core/base/y.c: circle of calls: core/base/y.c -> core/job/x.c (rh_x); core/job/a.h -> core/base/y.c (rh_y); "
+        self.assertIn("core/base/y.c: circle of calls: core/base/y.c -> core/job/x.c (rh_x); core/job/a.h -> "
+                      "core/base/y.c (rh_y); "
                       "core/job/x.c -> core/job/a.h (rh_a)", output)
 
     def test_measure__header_and_its_file_are_one(self):
-        """What an inline function of a header calls in the header's own file is no circle, and a declaration is no call."""
+        """What an inline function of a header calls in the header's own file is no circle, and a declaration is no
+        call."""
         files = {"core/job/a.h": SPDX_C + "/** b */\nint rh_b(void);\n/** x */\nint rh_x(void);\n"
                                           "/** a */\nstatic inline int rh_a(void)\n{\n\treturn rh_b();\n}\n",
                  "core/job/a.c": SPDX_C + "int rh_b(void)\n{\n\treturn rh_a();\n}\n",

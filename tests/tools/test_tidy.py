@@ -36,8 +36,8 @@ class Tidy(unittest.TestCase):
         (bin_ / "clang-tidy-14").chmod(0o755)
         (self.folder / "version").write_text("1")
         self.enterContext(unittest.mock.patch.dict(os.environ, {
-            "PATH": f"{bin_}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(self.folder / "cache"), "FAKE_LOG": str(self.folder / "log"),
-            "FAKE_VERSION": str(self.folder / "version")}))
+            "PATH": f"{bin_}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(self.folder / "cache"),
+            "FAKE_LOG": str(self.folder / "log"), "FAKE_VERSION": str(self.folder / "version")}))
         self.root = self.clone("one")
 
     def clone(self, name):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_faces.py PROGRAM SOURCE cpp|rust: a plugin that is written against the face for C++ or Rust answers as one in C does.
+"""test_faces.py PROGRAM SOURCE cpp|rust: a plugin that is written against the face for C++ or Rust answers as one in C
+does.
 
 Exceptions and panics fail the operation with their message, and the program goes on. One symbol is exported.
 """
@@ -45,22 +46,25 @@ def need(*names):
 
 
 def must(words, **more):
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT, check=False, **more)
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT,
+                          check=False, **more)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, words))}:\n{done.stdout}")
     return done.stdout
 
 
 def build_cpp(folder):
-    must([need("c++", "g++", "clang++", "clang++-14"), "-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra",
-          "-Wpedantic", "-Wshadow", "-Werror", "-Wl,--no-undefined", f"-Wl,--version-script={SOURCE}/cmake/plugin.map",
+    must([need("c++", "g++", "clang++", "clang++-14"), "-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+          "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-Wl,--no-undefined",
+          f"-Wl,--version-script={SOURCE}/cmake/plugin.map",
           f"-I{SOURCE}/include", "-o", folder / "face.so", HERE / "faces.cpp"])
 
 
 def build_rust(folder):
     cargo = need("cargo")
     shutil.copytree(HERE / "rust", folder / "source")
-    shutil.copytree(SOURCE / "bindings/rust/roundhouse-plugin", folder / "crate", ignore=shutil.ignore_patterns("target"))
+    shutil.copytree(SOURCE / "bindings/rust/roundhouse-plugin", folder / "crate",
+                    ignore=shutil.ignore_patterns("target"))
     must([cargo, "build", "--release", "--offline", "--target-dir", folder / "target"], cwd=folder / "source",
          env={**os.environ, "RUSTFLAGS": "-D warnings"})
     shutil.copy(folder / "target/release/libface.so", folder / "face.so")
@@ -93,7 +97,8 @@ class Face(unittest.TestCase):
         return {row["name"]: row.get("value") for row in pod["spec"]["containers"][0]["env"]}
 
     def test_fits(self):
-        done = subprocess.run([PROGRAM, "plugins", "check", self.plugins / "face.so"], capture_output=True, text=True, timeout=LIMIT, check=False)
+        done = subprocess.run([PROGRAM, "plugins", "check", self.plugins / "face.so"], capture_output=True, text=True,
+                              timeout=LIMIT, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn('plugin "face" 1.2.3 fits', done.stdout)
         self.assertIn("FaceJob,PlainJob", done.stdout)
@@ -105,9 +110,9 @@ class Face(unittest.TestCase):
     def test_services(self):
         items = self.rendered('count: 7\n  list: [a, b]\n  flag: true')
         pods = [self.env(item) for item in items if item["kind"] == "Pod"]
-        self.assertEqual(pods[1], {"TYPE": "Peer", "RANK": "1", "NAME": "one-peer-1", "FIRST": "one-peer-0:7000", "COUNT": "7",
-                                   "LIST": '["a","b"]', "SIZE": "2", "FLAG": "yes", "HELPERS": "-1", "POLICY": "Never",
-                                   "QUOTED": '"a \\"b\\""', "SETTING": "unset", "LONG": "x" * 1000})
+        self.assertEqual(pods[1], {"TYPE": "Peer", "RANK": "1", "NAME": "one-peer-1", "FIRST": "one-peer-0:7000",
+                                   "COUNT": "7", "LIST": '["a","b"]', "SIZE": "2", "FLAG": "yes", "HELPERS": "-1",
+                                   "POLICY": "Never", "QUOTED": '"a \\"b\\""', "SETTING": "unset", "LONG": "x" * 1000})
         self.assertIn("face", [item["metadata"]["name"] for item in items if item["kind"] == "ConfigMap"])
 
     def test_what_is_absent(self):

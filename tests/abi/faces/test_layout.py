@@ -25,7 +25,8 @@ def of_header(folder, names):
     lines = ["#include <stdio.h>", '#include "roundhouse/plugin.h"', "int main(void)", "{"]
     for name in names:
         struct, _, member = name.partition(".")
-        value = f"offsetof(struct {struct}, {member})" if member else f"sizeof(struct {struct})" if name.islower() else name
+        value = (f"offsetof(struct {struct}, {member})" if member else f"sizeof(struct {struct})" if name.islower()
+                 else name)
         lines.append(f'printf("{name} %d\\n", (int)({value}));')
     (folder / "layout.c").write_text("\n".join([*lines, "return 0;", "}"]))
     output([COMPILER, f"-I{SOURCE}/include", "-o", folder / "layout", folder / "layout.c"])
@@ -36,7 +37,8 @@ class Layout(unittest.TestCase):
     def test_same(self):
         with tempfile.TemporaryDirectory() as kept:
             folder = pathlib.Path(kept)
-            shutil.copytree(SOURCE / "bindings/rust/roundhouse-plugin", folder / "crate", ignore=shutil.ignore_patterns("target"))
+            shutil.copytree(SOURCE / "bindings/rust/roundhouse-plugin", folder / "crate",
+                            ignore=shutil.ignore_patterns("target"))
             crate = output([CARGO, "run", "--quiet", "--offline", "--example", "layout"], cwd=folder / "crate")
             names = [line.split()[0] for line in crate.splitlines()]
             self.assertGreater(len(names), 100)
@@ -46,7 +48,8 @@ class Layout(unittest.TestCase):
     def check_whole(self, names):
         """Nothing of the header is left out."""
         text = re.sub(r"/\*.*?\*/", "", "".join(path.read_text() for path in HEADERS), flags=re.S)
-        constants = set(re.findall(r"^#define (RH_(?:ABI_M|DEFAULT|STATE|REPLICA|KIND|PHASE|VERDICT|NOTE)\w*) ", text, re.M))
+        constants = set(re.findall(r"^#define (RH_(?:ABI_M|DEFAULT|STATE|REPLICA|KIND|PHASE|VERDICT|NOTE)\w*) ", text,
+                                   re.M))
         statuses = set(re.findall(r"(RH_\w+) = ", text)) - NOT_FOR_PLUGINS
         self.assertEqual(constants | statuses, {name for name in names if name.startswith("RH_")})
         for struct, body in re.findall(r"^struct (rh_\w+) \{(.*?)^\};", text, re.S | re.M):

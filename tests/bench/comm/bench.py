@@ -123,7 +123,8 @@ def table(title, found, world, bar, passes=2):
     names = list(found)
     ours, rivals = names[0], [name for name in names[1:] if found[name]]
     print(f"\n{title} ({world} ranks; us = median of ours, busbw in GB/s, then rival / ours)")
-    print(f"{'bytes':>8} {'us':>11} {'busbw':>8} " + " ".join(f"{name:>18}" for name in rivals) + f" {'least':>7} {'bar':>5}")
+    print(f"{'bytes':>8} {'us':>11} {'busbw':>8} " + " ".join(f"{name:>18}" for name in rivals)
+          + f" {'least':>7} {'bar':>5}")
     for size, time in sorted(found[ours].items()):
         ratios = [found[name][size] / time if size in found[name] else None for name in rivals]
         known = [ratio for ratio in ratios if ratio]
@@ -160,7 +161,8 @@ class Rivals:
     def build_openmpi(self):
         """Debian's."""
         compiler = shutil.which("mpicc.openmpi") or shutil.which("mpicc")
-        return self.build("reduce_openmpi", [compiler], [], "reduce_mpi") if compiler and shutil.which("mpirun") else None
+        return self.build("reduce_openmpi", [compiler], [],
+                          "reduce_mpi") if compiler and shutil.which("mpirun") else None
 
     def build_mpich(self, prefix):
         """Debian's packages, unpacked: installed they would compete with Open MPI for names."""
@@ -229,7 +231,8 @@ class Bench:
         self.build, self.rivals, self.turns = os.path.abspath(build), rivals, turns
         targets = ["bench_comm_reduce", "roundhouse-comm"]
         for target in targets + ["rhcomm_ucx", "rhcomm_mpi", "bench_ps"]:
-            done = subprocess.run(["cmake", "--build", self.build, "--target", target], check=False, capture_output=True, text=True)
+            done = subprocess.run(["cmake", "--build", self.build, "--target", target], check=False,
+                                  capture_output=True, text=True)
             if done.returncode and target in targets:
                 message = ([f"status {done.returncode}"] + (done.stdout + done.stderr).strip().splitlines())[-1]
                 sys.exit(f"{build} has no {target} ({message}): cmake --preset release -DRH_BUILD_TESTS=ON")
@@ -256,17 +259,21 @@ class Bench:
         table("native, one host, all-to-all", found, world, lambda size: 1.3, passes=1)
 
     def starts(self, sizes):
-        """A process may be faster or slower for its whole life: as many starts of each, their median and 90th percentile."""
+        """A process may be faster or slower for its whole life: as many starts of each, their median and 90th
+        percentile."""
         contenders = [self.ours(), *self.rivals.openmpi_contenders()[1:]]
         found, names = take_starts(contenders, 2, sizes, self.turns), [each.name for each in contenders]
-        print(f"\n{self.turns} starts of each, 2 ranks: us of ours, median and 90th percentile; then rival / ours of both")
+        print(f"\n{self.turns} starts of each, 2 ranks: us of ours, median and 90th percentile; then rival / ours of "
+              "both")
         print(f"{'bytes':>8} {'us':>20} " + " ".join(f"{name:>18}" for name in names[1:]))
         for size, times in sorted(found[names[0]].items()):
             ours = statistics.median(times), most(times)
-            ratios = [[f(found[name][size]) / own for f, own in zip((statistics.median, most), ours)] if found[name][size] else None
+            ratios = [[f(found[name][size]) / own for f, own in zip((statistics.median, most), ours)]
+                      if found[name][size] else None
                       for name in names[1:]]
             print(f"{human(size):>8} {ours[0]:9.2f} {ours[1]:10.2f} "
-                  + " ".join(f"{pair[0]:10.2f} {pair[1]:7.2f}" if pair else f"{'-':>18}" for pair in ratios), flush=True)
+                  + " ".join(f"{pair[0]:10.2f} {pair[1]:7.2f}" if pair else f"{'-':>18}" for pair in ratios),
+                  flush=True)
 
     def tcp(self, sizes):
         """TCP over the loopback device."""
@@ -299,7 +306,8 @@ class Bench:
         if not self.rivals.ucx:
             print("\nno UCX here: the ucx backend is not compared")
             return
-        raw = Contender("plain UCX ring", lambda world, words: ranks([self.rivals.ucx, *words], world, UCX_TLS="posix,self"))
+        raw = Contender("plain UCX ring", lambda world, words: ranks([self.rivals.ucx, *words], world,
+                                                                     UCX_TLS="posix,self"))
         found = take_turns([self.ours(RH_COMM_BACKEND="ucx"), raw], 2, sizes, self.turns)
         table("ucx backend", found, 2, lambda size: 0.9)
 
@@ -316,19 +324,21 @@ class Bench:
         """Time to join, and memory of a context."""
         times, memory = [], []
         for _ in range(self.turns):
-            done = subprocess.run([self.comm, "bench", "--local", "8", "--backend", "native", "--only", "all-reduce", "--sizes",
-                                   "8", "--time", "0.1", "-o", "json"], capture_output=True, text=True, timeout=TIMEOUT,
-                                  env=environment({}), check=False)
+            done = subprocess.run([self.comm, "bench", "--local", "8", "--backend", "native", "--only", "all-reduce",
+                                   "--sizes", "8", "--time", "0.1", "-o", "json"], capture_output=True, text=True,
+                                  timeout=TIMEOUT, env=environment({}), check=False)
             times.append(max(rank["readyMs"] for rank in json.loads(done.stdout)["ranks"]))
             texts = outputs(ranks([self.reduce, "8"], 4, RH_COMM_BACKEND="native", RH_BENCH_MEMORY="1")) or []
             memory += [int(word) for word in re.findall(r"memory (-?\d+)", "".join(texts))]
         join, kib = statistics.median(times), max(memory, default=0)
         print(f"\njoining of 8 local ranks: {join:.1f} ms (bar: 100 ms) {'pass' if join <= 100 else 'fail'}")
-        print(f"memory of a context, 4 ranks: {kib / 1024:.1f} MiB (bar: 32 MiB) {'pass' if kib <= 32 << 10 else 'fail'}")
+        print(f"memory of a context, 4 ranks: {kib / 1024:.1f} MiB (bar: 32 MiB) "
+              f"{'pass' if kib <= 32 << 10 else 'fail'}")
 
     def labels(self):
         """What noticing different collectives costs each of them."""
-        done = subprocess.run(["cmake", "--build", self.build, "--target", "bench_comm_label"], check=False, capture_output=True)
+        done = subprocess.run(["cmake", "--build", self.build, "--target", "bench_comm_label"], check=False,
+                              capture_output=True)
         if done.returncode == 0:
             print()
             subprocess.run([os.path.join(self.build, "tests", "bench_comm_label")], check=True)
@@ -343,13 +353,15 @@ class Bench:
             return
         print()
         for words, field, bar, title in rows:
-            lines = [subprocess.run([program, *words], capture_output=True, text=True, timeout=TIMEOUT, check=True).stdout
+            lines = [subprocess.run([program, *words], capture_output=True, text=True, timeout=TIMEOUT,
+                                    check=True).stdout
                      for _ in range(self.turns)]
             value = statistics.median(json.loads(line)[field] for line in lines)
             print(f"parameter server: {value:.4g} {title} (bar: {bar}) {'pass' if value >= bar else 'fail'}")
-        done = subprocess.run([program, "--servers", "2", "--workers", "4"], capture_output=True, text=True, timeout=TIMEOUT,
-                              check=False)
-        print(f"parameter server: 2 servers, 4 workers, every sum {'right: pass' if done.returncode == 0 else 'wrong: fail'}")
+        done = subprocess.run([program, "--servers", "2", "--workers", "4"], capture_output=True, text=True,
+                              timeout=TIMEOUT, check=False)
+        print("parameter server: 2 servers, 4 workers, every sum "
+              f"{'right: pass' if done.returncode == 0 else 'wrong: fail'}")
 
 
 def parse(argv):
@@ -366,7 +378,8 @@ def parse(argv):
 
 
 def go_first():
-    """Priorities count within a session only where sessions are groups of the scheduler: those have one of their own."""
+    """Priorities count within a session only where sessions are groups of the scheduler: those have one of their
+    own."""
     if os.getpid() != os.getsid(0):
         if os.getpid() == os.getpgid(0):
             os.setpgid(0, os.getpgid(os.getppid()))

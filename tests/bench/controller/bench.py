@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller costs against a real kube-apiserver, beside the raw limit: the same creates, sent by creates.c in the same run.
+"""What the controller costs against a real kube-apiserver, beside the raw limit: the same creates, sent by creates.c in
+the same run.
 usage: bench.py BUILD_DIR [--rounds N] [--only] [--large] [--foreign] [--finished N] [--flat N] [--failover N]
 
     --large      also 20,000 pods, and a start with them (some minutes)
@@ -12,7 +13,8 @@ usage: bench.py BUILD_DIR [--rounds N] [--only] [--large] [--foreign] [--finishe
 
 BUILD_DIR is a release build with tests: cmake --preset release -DRH_BUILD_TESTS=ON
 
-Nothing here passes or fails: machines differ. The API server takes most of the time, so look at ratios, and at more than one run.
+Nothing here passes or fails: machines differ. The API server takes most of the time, so look at ratios, and at more
+than one run.
 """
 import argparse
 import http.client
@@ -40,15 +42,17 @@ PARALLEL = (32, 64)
 ROUND = 500
 WHOSE = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "namespace"}
 # What the server adds. A Service keeps its clusterIP, None: without, the server would have to find an address for each.
-DROPPED = {"pods": ["nodeName", "terminationGracePeriodSeconds", "dnsPolicy", "securityContext", "schedulerName", "tolerations",
-                    "priority", "enableServiceLinks", "preemptionPolicy"],
-           "services": ["clusterIPs", "sessionAffinity", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy", "type"]}
+DROPPED = {"pods": ["nodeName", "terminationGracePeriodSeconds", "dnsPolicy", "securityContext", "schedulerName",
+                    "tolerations", "priority", "enableServiceLinks", "preemptionPolicy"],
+           "services": ["clusterIPs", "sessionAffinity", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy",
+                        "type"]}
 DROPPED_OF_CONTAINERS = ["terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy"]
 
 
 def job(name, pods):
     """A master and its workers."""
-    template = {"spec": {"containers": [{"name": "pytorch", "image": "registry.example/train:1", "command": ["python", "train.py"],
+    template = {"spec": {"containers": [{"name": "pytorch", "image": "registry.example/train:1",
+                                         "command": ["python", "train.py"],
                                          "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]}}
     return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name},
             "spec": {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": {
@@ -124,7 +128,8 @@ class Bench:
         self.api, self.roundhouse, self.folder = api, build / "bin" / "roundhouse", folder
         self.creates = build / "tests" / "bench_creates"
         self.client, self.namespaces = Client(api), 0
-        crds = subprocess.run([self.roundhouse, "crds", "--kind", "PyTorchJob"], check=True, capture_output=True, text=True).stdout
+        crds = subprocess.run([self.roundhouse, "crds", "--kind", "PyTorchJob"], check=True, capture_output=True,
+                              text=True).stdout
         api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 
@@ -165,8 +170,9 @@ class Bench:
         with tempfile.NamedTemporaryFile("w", dir=self.folder) as lines:
             lines.writelines(f"{path} {json.dumps(body)}\n" for path, body in objects)
             lines.flush()
-            done = subprocess.run([self.creates, self.api.url, self.api.ca, self.api.folder / "admin.crt", self.api.folder / "admin.key",
-                                   str(parallel), lines.name], check=True, stdout=subprocess.PIPE, text=True)
+            done = subprocess.run([self.creates, self.api.url, self.api.ca, self.api.folder / "admin.crt",
+                                   self.api.folder / "admin.key", str(parallel), lines.name], check=True,
+                                  stdout=subprocess.PIPE, text=True)
         return float(done.stdout)
 
     def create(self, namespace, jobs, pods):
@@ -184,7 +190,8 @@ class Bench:
     # --- the raw limit
 
     def bodies(self, like, namespace):
-        """-> [(path, body)] of all that a burst created: its jobs, left to another controller, and what ours made, as it sent it"""
+        """-> [(path, body)] of all that a burst created: its jobs, left to another controller, and what ours made, as
+        it sent it"""
         for item in json.loads(self.api.get(JOBS.format(like)))["items"]:
             item["spec"]["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue"
             yield JOBS.format(namespace), {"apiVersion": item["apiVersion"], "kind": item["kind"], "spec": item["spec"],
@@ -217,14 +224,17 @@ class Bench:
             theirs += [self.raw(namespace, parallel) for parallel in PARALLEL]
             self.clean(namespace)
             self.settle(controller)
-            self.progress(f"{jobs} x {pods}, round {number + 1}: {seconds:.2f} s, libcurl {min(theirs[-len(PARALLEL):]):.2f} s")
+            self.progress(f"{jobs} x {pods}, round {number + 1}: {seconds:.2f} s, libcurl "
+                          f"{min(theirs[-len(PARALLEL):]):.2f} s")
         best, raw = min(ours), min(theirs)
-        self.say(f"{jobs} x {pods}: jobs posted, pods and Services created", f"{best:.2f} s, libcurl {raw:.2f} s: {best / raw:.2f}x",
+        self.say(f"{jobs} x {pods}: jobs posted, pods and Services created",
+                 f"{best:.2f} s, libcurl {raw:.2f} s: {best / raw:.2f}x",
                  "1.25x of the raw limit")
 
     def clean(self, namespace):
         """No garbage collector runs here. Some at a time: an API server ends what takes longer than a minute."""
-        for path in (JOBS.format(namespace), f"/api/v1/namespaces/{namespace}/pods", f"/api/v1/namespaces/{namespace}/services"):
+        for path in (JOBS.format(namespace), f"/api/v1/namespaces/{namespace}/pods",
+                     f"/api/v1/namespaces/{namespace}/services"):
             while json.loads(self.api.get(f"{path}?limit=1"))["items"]:
                 try:
                     self.client.ask("DELETE", f"{path}?gracePeriodSeconds=0&limit=200")
@@ -237,15 +247,18 @@ class Bench:
         state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": 0}}
         status = {"phase": phase, "containerStatuses": [{"name": "pytorch", "image": "i", "imageID": "", "ready": True,
                                                          "restartCount": 0, "state": state}]}
-        names = [p["metadata"]["name"] for p in json.loads(self.api.get(f"/api/v1/namespaces/{namespace}/pods"))["items"]]
+        names = (
+            [p["metadata"]["name"] for p in json.loads(self.api.get(f"/api/v1/namespaces/{namespace}/pods"))["items"]])
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda n: self.client.ask("PATCH", f"/api/v1/namespaces/{namespace}/pods/{n}/status", {"status": status}),
+            list(pool.map(lambda n: self.client.ask("PATCH", f"/api/v1/namespaces/{namespace}/pods/{n}/status",
+                                                    {"status": status}),
                           names))
 
     def wait_for(self, namespace, condition, jobs):
         def reached():
             items = json.loads(self.api.get(JOBS.format(namespace)))["items"]
-            return sum(any(c["type"] == condition and c["status"] == "True" for c in item.get("status", {}).get("conditions", []))
+            return sum(any(c["type"] == condition and c["status"] == "True"
+                           for c in item.get("status", {}).get("conditions", []))
                        for item in items) == jobs
         support.wait_for(condition, reached, patience=300)
 
@@ -266,7 +279,8 @@ class Bench:
             idle = sum(self.calls(controller).values()) - sum(still.values())
         self.say(f"{jobs} x {pods}, created to Succeeded: CPU", f"{used:.2f} s", "1.06 s (V1: 5.3 s) for 100 x 4")
         shown = ", ".join(f"{name} {value / jobs:.2f}" for name, value in sorted(calls.items()) if value)
-        self.say("the same: calls a job", f"{sum(calls.values()) / jobs:.1f} ({shown})", "pods + Services + events + 4 status writes")
+        self.say("the same: calls a job", f"{sum(calls.values()) / jobs:.1f} ({shown})",
+                 "pods + Services + events + 4 status writes")
         self.say("idle jobs: calls in 3 s", f"{idle:.0f}", "0")
         self.clean(namespace)
 
@@ -301,10 +315,12 @@ class Bench:
                 namespace = self.namespace()
                 path = f"/api/v1/namespaces/{namespace}/pods"
                 seen = []
-                watch = subprocess.Popen(["curl", "-sN", "--cacert", self.api.ca, "--cert", self.api.folder / "admin.crt", "--key",
-                                          self.api.folder / "admin.key", f"{self.api.url}{path}?watch=true"], stdout=subprocess.PIPE,
+                watch = subprocess.Popen(["curl", "-sN", "--cacert", self.api.ca, "--cert",
+                                          self.api.folder / "admin.crt", "--key", self.api.folder / "admin.key",
+                                          f"{self.api.url}{path}?watch=true"], stdout=subprocess.PIPE,
                                          env=self.api.environment(), preexec_fn=apiserver.die_with_parent)
-                thread = threading.Thread(target=lambda out=watch.stdout: seen.append((out.readline(), time.monotonic())))
+                thread = threading.Thread(target=lambda out=watch.stdout: seen.append((out.readline(),
+                                                                                       time.monotonic())))
                 thread.start()
                 time.sleep(0.3)
                 self.client.ask("POST", JOBS.format(namespace), job("first", 1))
@@ -317,7 +333,8 @@ class Bench:
                 self.clean(namespace)
             assert controller.process.poll() is None
         times.sort()
-        self.say(f"first pod of a new job, {what}", f"{times[len(times) // 2] * 1000:.0f} ms (10 jobs: {times[0] * 1000:.0f} to "
+        self.say(f"first pod of a new job, {what}", f"{times[len(times) // 2] * 1000:.0f} ms (10 jobs: "
+                 f"{times[0] * 1000:.0f} to "
                  f"{times[-1] * 1000:.0f})", "20 ms")
 
     def failover(self, rounds):
@@ -327,7 +344,8 @@ class Bench:
         try:
             for one in (works, waits):
                 one.start()
-                support.wait_for("it works", lambda: works.get("/debug/state")[0] == 200 and works.state()["state"] == "working")
+                support.wait_for("it works", lambda: works.get("/debug/state")[0] == 200
+                                 and works.state()["state"] == "working")
                 one.wait_ready()
             for number in range(2 * rounds):
                 time.sleep(random.uniform(8, 12))  # at any moment between two renewals
@@ -346,11 +364,13 @@ class Bench:
             for one in (works, waits):
                 one.kill()
         for what, times, yardstick in (("killed (SIGKILL)", killed, "16 s"), ("ended (SIGTERM)", signalled, "")):
-            self.say(f"who works is {what}, first pod by another", f"{min(times):.1f} to {max(times):.1f} s ({rounds} times)", yardstick)
+            self.say(f"who works is {what}, first pod by another",
+                     f"{min(times):.1f} to {max(times):.1f} s ({rounds} times)", yardstick)
 
     def settle(self, controller):
         """Its events come last, and what memory is free goes back a little later."""
-        support.wait_for("idle", lambda: sum(controller.state()["store"][key] for key in ("waiting", "inFlight")) == 0, patience=600)
+        support.wait_for("idle", lambda: sum(controller.state()["store"][key] for key in ("waiting", "inFlight")) == 0,
+                         patience=600)
         time.sleep(6)
 
     def fill(self, jobs, pods):
@@ -362,7 +382,8 @@ class Bench:
             after = Memory.look(controller.process.pid)
             watcher.over.set()
             watcher.join()
-        self.say(f"memory, controller that created {jobs} x {pods} ({seconds:.1f} s)", f"VmRSS {after['VmRSS']:.1f}, RssAnon "
+        self.say(f"memory, controller that created {jobs} x {pods} ({seconds:.1f} s)",
+                 f"VmRSS {after['VmRSS']:.1f}, RssAnon "
                  f"{after['RssAnon']:.1f} MiB; at most {watcher.most['VmRSS']:.1f} and {watcher.most['RssAnon']:.1f}",
                  {1000: "20 and 8 MiB", 20000: "48 and 36 MiB"}.get(jobs * pods, ""))
         return namespace
@@ -382,7 +403,8 @@ class Bench:
                     first = now
                 self.progress(f"{done + ROUND} jobs created, ended and deleted: VmRSS {now['VmRSS']:.1f}, "
                               f"RssAnon {now['RssAnon']:.1f} MiB")
-        self.say(f"memory over {count} jobs created, ended and deleted", f"RssAnon {start['RssAnon']:.1f} MiB at first, "
+        self.say(f"memory over {count} jobs created, ended and deleted",
+                 f"RssAnon {start['RssAnon']:.1f} MiB at first, "
                  f"{first['RssAnon']:.1f} after {ROUND}, {now['RssAnon']:.1f} after all", "flat")
 
     def foreign(self):
@@ -398,7 +420,8 @@ class Bench:
     def finished(self, count):
         namespace = self.namespace()
         status = {"status": {"conditions": [{"type": "Succeeded", "status": "True", "reason": "r", "message": "m",
-                                             "lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"}],
+                                             "lastTransitionTime": "2026-01-01T00:00:00Z",
+                                             "lastUpdateTime": "2026-01-01T00:00:00Z"}],
                              "completionTime": "2026-01-01T00:00:00Z", "replicaStatuses": {"Worker": {"succeeded": 1}}}}
 
         def one(number):
@@ -440,7 +463,8 @@ def main():
     if not apiserver.assets():
         sys.exit("no kube-apiserver: run tests/cluster/assets.py, or set KUBEBUILDER_ASSETS")
     # a server that queues requests by fairness would measure itself
-    flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1000", "--max-requests-inflight=1000"]
+    flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1000",
+             "--max-requests-inflight=1000"]
     with tempfile.TemporaryDirectory() as folder, apiserver.ApiServer(flags=flags) as api:
         bench = Bench(api, options.build.resolve(), folder)
         print("| what | measured | yardstick |\n|---|---|---|")

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How soon /healthz answers while clients that want nothing keep the port busy. usage: servers.py BUILD_DIR [--count N] [--rounds N]
+"""How soon /healthz answers while clients that want nothing keep the port busy. usage: servers.py BUILD_DIR [--count N]
+[--rounds N]
 
-Each question is a connection of its own, as a kubelet's. The clients are those of tests/controller/attack.py: each round begins with
-all of them anew. There is no API server. Nothing here passes or fails: machines differ, and the clients share this one.
+Each question is a connection of its own, as a kubelet's. The clients are those of tests/controller/attack.py: each
+round begins with all of them anew. There is no API server. Nothing here passes or fails: machines differ, and the
+clients share this one.
 """
 import argparse
 import json
@@ -23,7 +25,8 @@ import support  # noqa: E402
 ATTACK = TESTS / "controller" / "attack.py"
 KUBECONFIG = {"apiVersion": "v1", "kind": "Config", "current-context": "x",
               "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
-              "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u", "user": {}}]}
+              "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+              "users": [{"name": "u", "user": {}}]}
 
 
 def cpu(controller):
@@ -51,7 +54,8 @@ class Asker(threading.Thread):
         self.over.set()
         self.join()
         times = sorted(self.times)
-        print(f"| {what} | {len(times)} | {self.failed} | {times[len(times) // 2]:.1f} | {times[len(times) * 99 // 100]:.1f} | {times[-1]:.1f} | "
+        print(f"| {what} | {len(times)} | {self.failed} | {times[len(times) // 2]:.1f} | "
+              f"{times[len(times) * 99 // 100]:.1f} | {times[-1]:.1f} | "
               f"{cpu(self.controller) - self.cpu:.2f} |",
               flush=True)
 
@@ -76,11 +80,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = pathlib.Path(folder, "kubeconfig")
         kubeconfig.write_text(json.dumps(KUBECONFIG))
-        controller = support.Controller(options.build / "bin" / "roundhouse", kubeconfig, folder, "--leader-elect=false")
+        controller = support.Controller(options.build / "bin" / "roundhouse", kubeconfig, folder,
+                                        "--leader-elect=false")
         controller.start()
         try:
             support.wait_for("healthz", lambda: controller.get("/healthz")[0] == 200 or controller.assert_alive())
-            print("| /healthz | asked | not answered | median ms | 99 % ms | most ms | CPU s |\n|---|---|---|---|---|---|---|")
+            print("| /healthz | asked | not answered | median ms | 99 % ms | most ms | CPU s |\n"
+                  "|---|---|---|---|---|---|---|")
             asker = Asker(controller)
             asker.start()
             time.sleep(3)

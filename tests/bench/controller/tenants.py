@@ -5,12 +5,13 @@ usage: tenants.py BUILD_DIR [--program ROUNDHOUSE...] [--rounds N] [--flood N...
 
     --flood N...   another namespace creates N jobs while this one creates its own, one after the other; 0: nobody else
     --pods N       of each job of the flood (1)
-    --large N      instead: N jobs of 1.3 MB are created, all annotated, and the controller is started anew: its peak memory
+    --large N      instead: N jobs of 1.3 MB are created, all annotated, and the controller is started anew: its peak
+                   memory
     --program P... programs that are compared, in turn; that of BUILD_DIR when none is named
 
-The time to the first pod is from the answer to the job's create until a watch shows the pod. The API server shares the machine, and is
-busy with the flood itself; so its audit log says how much of that time is the controller's: from the end of the job's create to the
-arrival of the pod's.
+The time to the first pod is from the answer to the job's create until a watch shows the pod. The API server shares the
+machine, and is busy with the flood itself; so its audit log says how much of that time is the controller's: from the
+end of the job's create to the arrival of the pod's.
 
 BUILD_DIR is a release build with tests: cmake --preset release -DRH_BUILD_TESTS=ON. Nothing here passes or fails.
 """
@@ -58,8 +59,10 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self.seen = {}
         self.curl = subprocess.Popen(["curl", "-sN", "--cacert", api.ca, "--cert", api.folder / "admin.crt", "--key",
-                                      api.folder / "admin.key", f"{api.url}/api/v1/namespaces/{namespace}/pods?watch=true"],
-                                     stdout=subprocess.PIPE, env=api.environment(), preexec_fn=apiserver.die_with_parent)
+                                      api.folder / "admin.key",
+                                      f"{api.url}/api/v1/namespaces/{namespace}/pods?watch=true"],
+                                     stdout=subprocess.PIPE, env=api.environment(),
+                                     preexec_fn=apiserver.die_with_parent)
 
     def run(self):
         for line in self.curl.stdout:
@@ -96,7 +99,8 @@ class Tenants(bench.Bench):
         return [asked[name] - at for name, at in made.items() if name in asked]
 
     def fairness(self, flood, pods):
-        """One namespace creates a flood, another one job after the other. -> (seconds to first pods, the controller's, of the flood)"""
+        """One namespace creates a flood, another one job after the other. -> (seconds to first pods, the controller's,
+        of the flood)"""
         noisy, calm = self.namespace(), self.namespace()
         watch, posted = Watch(self.api, calm), {}
         watch.start()
@@ -132,11 +136,13 @@ class Tenants(bench.Bench):
         def post(number):
             body = bench.job(f"large{number}", 1)
             body["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]["numbers"] = ["NUMBERS"]
-            status, answer = self.client.send("POST", bench.JOBS.format(namespace), json.dumps(body).replace('"NUMBERS"', numbers))
+            status, answer = self.client.send("POST", bench.JOBS.format(namespace),
+                                              json.dumps(body).replace('"NUMBERS"', numbers))
             assert status == 201, answer[:300]
 
         def note(number, round_):
-            self.client.ask("PATCH", f"{bench.JOBS.format(namespace)}/large{number}", {"metadata": {"annotations": {"n": str(round_)}}})
+            self.client.ask("PATCH", f"{bench.JOBS.format(namespace)}/large{number}",
+                            {"metadata": {"annotations": {"n": str(round_)}}})
         for round_ in range(2):
             with self.controller() as controller, ThreadPoolExecutor(2) as pool:
                 if round_ == 0:
@@ -173,20 +179,23 @@ def measure(tenants, options, program):
     tenants.roundhouse = program.resolve()
     if options.large:
         peaks, waits = tenants.large(options.large)
-        tenants.say(f"{options.large} jobs of 1.3 MB, {program}: VmHWM", f"{peaks[0]:.1f} MiB; after a start {peaks[1]:.1f} MiB", "64 MiB")
+        tenants.say(f"{options.large} jobs of 1.3 MB, {program}: VmHWM",
+                    f"{peaks[0]:.1f} MiB; after a start {peaks[1]:.1f} MiB", "64 MiB")
         tenants.say("first pod of another namespace's job meanwhile", " and ".join(f"{wait:.2f} s" for wait in waits))
         return
     for flood in options.flood:
         times, share, took = tenants.fairness(flood, options.pods)
         tenants.say(f"first pod beside {flood} jobs of another namespace, {program}: p50 and p99",
-                    f"{show(times)}, of which the controller's {show(share)} ({len(times)} jobs, {took:.1f} s)", "3 x alone")
+                    f"{show(times)}, of which the controller's {show(share)} ({len(times)} jobs, {took:.1f} s)",
+                    "3 x alone")
 
 
 def main():
     options = parse()
     if not apiserver.assets():
         sys.exit("no kube-apiserver: run tests/cluster/assets.py, or set KUBEBUILDER_ASSETS")
-    flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1000", "--max-requests-inflight=1000"]
+    flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1000",
+             "--max-requests-inflight=1000"]
     with tempfile.TemporaryDirectory() as folder, apiserver.ApiServer(flags=flags, audit=True) as api:
         tenants = Tenants(api, options.build.resolve(), folder)
         for _ in range(options.rounds):

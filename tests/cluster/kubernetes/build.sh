@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds a real Kubernetes + etcd from the Go module proxy alone, into $K8S_ROOT/bin (default ~/.cache/roundhouse-cluster/bin).
+# Builds a real Kubernetes + etcd from the Go module proxy alone, into $K8S_ROOT/bin (default
+# ~/.cache/roundhouse-cluster/bin).
 # usage: build.sh [names...]   default: all. Idempotent (go's build cache).
 set -euo pipefail
 ROOT=${K8S_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/roundhouse-cluster}; V=${K8S_VERSION:-v1.34.4}; M=${V#v1.}
-export GOMODCACHE=${GOMODCACHE_K8S:-$ROOT/gomod} GOCACHE=${GOCACHE_K8S:-$ROOT/gocache} CGO_ENABLED=0 GOFLAGS=-buildvcs=false
+export GOMODCACHE=${GOMODCACHE_K8S:-$ROOT/gomod} GOCACHE=${GOCACHE_K8S:-$ROOT/gocache} CGO_ENABLED=0 \
+  GOFLAGS=-buildvcs=false
 mkdir -p $ROOT/bin $ROOT/build/k8s; cd $ROOT/build/k8s
 if ! grep -qs "k8s.io/kubernetes $V" go.mod; then
   # upstream's own go.mod, with each ./staging/src/k8s.io/X replaced by the published k8s.io/X v0.$M
@@ -15,7 +17,8 @@ if ! grep -qs "k8s.io/kubernetes $V" go.mod; then
 fi
 L="-s -w"
 for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
-  L+=" -X $p.gitVersion=$V -X $p.gitMajor=1 -X $p.gitMinor=${M%%.*} -X $p.gitTreeState=archive -X $p.buildDate=2026-01-01T00:00:00Z"
+  L+=" -X $p.gitVersion=$V -X $p.gitMajor=1 -X $p.gitMinor=${M%%.*} -X $p.gitTreeState=archive"
+  L+=" -X $p.buildDate=2026-01-01T00:00:00Z"
 done
 [ $# -gt 0 ] || set -- etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kubelet
 for n; do

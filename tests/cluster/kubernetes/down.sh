@@ -5,7 +5,8 @@
 [ -e $PID/kubelet.pid -o -e $PID/containerd.pid ] && $HERE/node.sh down
 for n in kwok kube-scheduler kube-controller-manager kube-apiserver etcd; do stop $n; done
 if [ "${1:-}" = wipe ]; then
-  if grep -q " $RUN/" /proc/mounts; then echo "not wiping $RUN, still mounted there:"; grep -o " $RUN/[^ ]*" /proc/mounts; exit 1; fi
+  if grep -q " $RUN/" /proc/mounts; then echo "not wiping $RUN, still mounted there:";
+    grep -o " $RUN/[^ ]*" /proc/mounts; exit 1; fi
   rm -rf $RUN
 fi
 echo down

@@ -1,14 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Fake nodes (kwok): pods on them go Running at once, pods of a Job complete at once (kwok's default "fast" stages). Idempotent.
-#   kwok.sh [NODES]     default 10 nodes, each cpu 1k, 1Ti, 10k pods, nvidia.com/gpu 1k; label type=kwok, taint kwok.x-k8s.io/node=fake:NoSchedule
+# Fake nodes (kwok): pods on them go Running at once, pods of a Job complete at once (kwok's default "fast" stages).
+# Idempotent.
+#   kwok.sh [NODES]     default 10 nodes, each cpu 1k, 1Ti, 10k pods, nvidia.com/gpu 1k; label type=kwok, taint
+#   kwok.x-k8s.io/node=fake:NoSchedule
 #   kwok.sh down        stop kwok and delete its nodes
-# A pod must carry nodeSelector {type: kwok} and toleration {key: kwok.x-k8s.io/node, operator: Exists}; NOTAINT=1 leaves the taint out.
+# A pod must carry nodeSelector {type: kwok} and toleration {key: kwok.x-k8s.io/node, operator: Exists}; NOTAINT=1
+# leaves the taint out.
 # Two more stages of ours, by annotation on the pod (a Go duration):
-#   kwok.local/run-for: 3s     Running -> Succeeded after 3 s        kwok.local/fail-after: 3s   Running -> Failed (exit code 1) after 3 s
+#   kwok.local/run-for: 3s     Running -> Succeeded after 3 s        kwok.local/fail-after: 3s   Running -> Failed (exit
+#   code 1) after 3 s
 . "$(dirname "$(readlink -f "$0")")/lib.sh"; set -eu
 if [ "${1:-}" = down ]; then stop kwok; kubectl delete nodes -l type=kwok --wait=false; exit 0; fi
-N=${1:-10}; S=${GOMODCACHE_K8S:-$ROOT/gomod}/sigs.k8s.io/kwok@${KWOK_VERSION:-v0.7.0}/kustomize/stage   # of the module that was built
+# of the module that was built
+N=${1:-10}; S=${GOMODCACHE_K8S:-$ROOT/gomod}/sigs.k8s.io/kwok@${KWOK_VERSION:-v0.7.0}/kustomize/stage
 mystage() { # NAME ANNOTATION PHASE EXITCODE REASON
 cat <<K
 ---
@@ -40,7 +45,12 @@ spec:
         ready: false
         restartCount: 0
         started: false
-        state: {terminated: {exitCode: $4, reason: $5, startedAt: {{ \$origin.state.running.startedAt | Quote }}, finishedAt: {{ \$now | Quote }}}}
+        state:
+          terminated:
+            exitCode: $4
+            reason: $5
+            startedAt: {{ \$origin.state.running.startedAt | Quote }}
+            finishedAt: {{ \$now | Quote }}
       {{ end }}
       phase: $3
 K
@@ -49,7 +59,8 @@ K
     $S/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml; do echo ---; cat $f; done
   mystage pod-run-for kwok.local/run-for Succeeded 0 Completed
   mystage pod-fail-after kwok.local/fail-after Failed 1 Error; } > $RUN/kwok-stages.yaml
-start kwok kwok --kubeconfig $RUN/admin.kubeconfig --config $RUN/kwok-stages.yaml --manage-nodes-with-label-selector type=kwok \
+start kwok kwok --kubeconfig $RUN/admin.kubeconfig --config $RUN/kwok-stages.yaml \
+  --manage-nodes-with-label-selector type=kwok \
   --cidr 10.200.0.0/16 --node-ip 10.200.0.1 --node-lease-duration-seconds 40
 for i in $(seq 0 $((N-1))); do cat <<K
 ---

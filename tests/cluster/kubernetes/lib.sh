@@ -5,8 +5,10 @@ ROOT=${K8S_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/roundhouse-cluster}
 RUN=$ROOT/run; BIN=$ROOT/bin; PKI=$RUN/pki; LOG=$RUN/log; PID=$RUN/pid
 ETCD_PORT=${ETCD_PORT:-23790}; ETCD_PEER_PORT=${ETCD_PEER_PORT:-23800}; API_PORT=${API_PORT:-26443}
 KCM_PORT=${KCM_PORT:-21257}; SCHED_PORT=${SCHED_PORT:-21259}
-BRIDGE=${BRIDGE:-cni0}; NODE_IP=${NODE_IP:-10.88.0.1}   # the pod bridge (node.sh makes it), pods are in its /16; never leaves this machine
-KUBELET_PORT=${KUBELET_PORT:-21250}; KUBELET_HEALTH_PORT=${KUBELET_HEALTH_PORT:-21248}; DNS_READY_PORT=${DNS_READY_PORT:-21281}
+# the pod bridge (node.sh makes it), pods are in its /16; never leaves this machine
+BRIDGE=${BRIDGE:-cni0}; NODE_IP=${NODE_IP:-10.88.0.1}
+KUBELET_PORT=${KUBELET_PORT:-21250}; KUBELET_HEALTH_PORT=${KUBELET_HEALTH_PORT:-21248}
+DNS_READY_PORT=${DNS_READY_PORT:-21281}
 PROXY_HEALTH_PORT=${PROXY_HEALTH_PORT:-21256}; PROXY_METRICS_PORT=${PROXY_METRICS_PORT:-21249}
 SERVER=https://127.0.0.1:$API_PORT
 export KUBECONFIG=$RUN/admin.kubeconfig PATH=$BIN:/usr/sbin:$PATH
@@ -40,10 +42,13 @@ kubeconfig() { # kubeconfig FILE CERTNAME [SERVER]
 apiVersion: v1
 kind: Config
 clusters: [{name: local, cluster: {server: "${3:-$SERVER}", certificate-authority-data: $(base64 -w0 $PKI/ca.crt)}}]
-users: [{name: u, user: {client-certificate-data: $(base64 -w0 $PKI/$2.crt), client-key-data: $(base64 -w0 $PKI/$2.key)}}]
+users:
+- name: u
+  user: {client-certificate-data: $(base64 -w0 $PKI/$2.crt), client-key-data: $(base64 -w0 $PKI/$2.key)}
 contexts: [{name: local, context: {cluster: local, user: u}}]
 current-context: local
 K
   chmod 600 $1
 }
-readyz() { curl -s --noproxy '*' -m 5 --cacert $PKI/ca.crt --cert $PKI/admin.crt --key $PKI/admin.key $SERVER/readyz 2>/dev/null; }
+readyz() { curl -s --noproxy '*' -m 5 --cacert $PKI/ca.crt --cert $PKI/admin.crt --key $PKI/admin.key $SERVER/readyz \
+  2>/dev/null; }

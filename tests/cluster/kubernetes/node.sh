@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# One real node ("node1"): containerd + runc (apt), kubelet, bridge CNI (apt), CoreDNS on the host. up.sh first. Idempotent.
+# One real node ("node1"): containerd + runc (apt), kubelet, bridge CNI (apt), CoreDNS on the host. up.sh first.
+# Idempotent.
 # ../node.py runs it in namespaces of its own, where it leaves nothing behind however it ends, and several do not meet.
 #   node.sh            up          node.sh down       stop it, pods and all
 #   node.sh import F…  load more docker-archive/OCI tars into containerd (image names as inside the tar)
@@ -16,15 +17,18 @@ if [ "${1:-}" = down ]; then
   # else the next node.sh would believe the old Ready condition
   [ "$(readyz)" = ok ] && kubectl delete node $NODE --ignore-not-found --wait=false >/dev/null
   # only the network namespaces that our own containers name
-  nets=$(for t in $($CTR containers ls -q 2>/dev/null); do $CTR containers info $t | grep -o '/var/run/netns/cni-[a-z0-9-]*'; done | sort -u)
+  nets=$(for t in $($CTR containers ls -q 2>/dev/null); do
+    $CTR containers info $t | grep -o '/var/run/netns/cni-[a-z0-9-]*'; done | sort -u)
   for t in $($CTR tasks ls -q 2>/dev/null); do $CTR tasks kill -s KILL $t >/dev/null 2>&1; done; sleep 0.5
-  for t in $($CTR containers ls -q 2>/dev/null); do $CTR tasks rm -f $t >/dev/null 2>&1; $CTR containers rm $t >/dev/null 2>&1; done
+  for t in $($CTR containers ls -q 2>/dev/null); do $CTR tasks rm -f $t >/dev/null 2>&1;
+    $CTR containers rm $t >/dev/null 2>&1; done
   stop containerd
   for m in $(awk -v r="$RUN/" 'index($2,r)==1{print $2}' /proc/mounts | sort -r); do umount -l "$m"; done
   for n in $nets; do ip netns del ${n##*/} 2>/dev/null; done; rm -rf $RUN/ipam
   # what was done to the machine: its firewall, bridge, cgroups and settings
   [ -x $BIN/kube-proxy ] && kube-proxy --cleanup >/dev/null 2>&1
-  for r in "-i $BRIDGE ! -o $BRIDGE" "! -i $BRIDGE -o $BRIDGE"; do while iptables -D FORWARD $r -j DROP 2>/dev/null; do :; done; done
+  for r in "-i $BRIDGE ! -o $BRIDGE" "! -i $BRIDGE -o $BRIDGE"; do while iptables -D FORWARD $r -j DROP 2>/dev/null;
+    do :; done; done
   ip link del $BRIDGE 2>/dev/null
   find /sys/fs/cgroup -depth -type d -path '*/kubepods*' -exec rmdir {} \; 2>/dev/null
   while read -r k v; do echo $v > /proc/sys/$k; done < $RUN/sysctl 2>/dev/null; rm -f $RUN/sysctl
@@ -33,12 +37,15 @@ if [ "${1:-}" = down ]; then
 fi
 
 # what this or kubelet or kube-proxy sets, for `down`
-[ -s $RUN/sysctl ] || for k in net/ipv4/ip_forward vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys \
+[ -s $RUN/sysctl ] || for k in net/ipv4/ip_forward vm/overcommit_memory vm/panic_on_oom kernel/panic \
+  kernel/panic_on_oops kernel/keys/root_maxkeys \
   kernel/keys/root_maxbytes; do [ ! -w /proc/sys/$k ] || echo $k $(cat /proc/sys/$k); done > $RUN/sysctl
 
 # --- pod network: a bridge with the node's address; no default route for pods, nothing forwarded off the machine
-ip link show $BRIDGE >/dev/null 2>&1 || { ip link add $BRIDGE type bridge; ip addr add $NODE_IP/16 dev $BRIDGE; ip link set $BRIDGE up; }
-# where nothing leads anywhere, the API server's own requests to Services (webhooks) still have to get as far as kube-proxy's rules
+ip link show $BRIDGE >/dev/null 2>&1 || { ip link add $BRIDGE type bridge; ip addr add $NODE_IP/16 dev $BRIDGE;
+  ip link set $BRIDGE up; }
+# where nothing leads anywhere, the API server's own requests to Services (webhooks) still have to get as far as
+# kube-proxy's rules
 ip route get 10.96.0.1 >/dev/null 2>&1 || ip route add 10.96.0.0/16 dev $BRIDGE
 echo 1 > /proc/sys/net/ipv4/ip_forward
 [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] && echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables || true
@@ -48,7 +55,8 @@ mkdir -p $C/certs.d/_default $RUN/cni $RUN/ipam $KL
 cat > $RUN/cni/10-bridge.conflist <<K
 {"cniVersion":"0.4.0","name":"pods","plugins":[
  {"type":"bridge","bridge":"$BRIDGE","isGateway":false,"ipMasq":false,"hairpinMode":true,
-  "ipam":{"type":"host-local","dataDir":"$RUN/ipam","ranges":[[{"subnet":"$NET.0.0/16","rangeStart":"$NET.1.1","gateway":"$NODE_IP"}]],
+  "ipam":{"type":"host-local","dataDir":"$RUN/ipam",
+          "ranges":[[{"subnet":"$NET.0.0/16","rangeStart":"$NET.1.1","gateway":"$NODE_IP"}]],
           "routes":[{"dst":"10.96.0.0/16","gw":"$NODE_IP"}]}},
  {"type":"portmap","capabilities":{"portMappings":true}}]}
 K
@@ -150,11 +158,13 @@ start apifwd socat TCP-LISTEN:$API_PORT,bind=$NODE_IP,fork,reuseaddr TCP:127.0.0
 if [ -x $BIN/kube-proxy ]; then
   start kube-proxy kube-proxy --kubeconfig $RUN/admin.kubeconfig --hostname-override $NODE --proxy-mode iptables \
     --masquerade-all --cluster-cidr $NET.0.0/16 --healthz-bind-address 127.0.0.1:$PROXY_HEALTH_PORT \
-    --metrics-bind-address 127.0.0.1:$PROXY_METRICS_PORT --conntrack-max-per-core 0 --conntrack-tcp-timeout-established 0s \
+    --metrics-bind-address 127.0.0.1:$PROXY_METRICS_PORT --conntrack-max-per-core 0 \
+    --conntrack-tcp-timeout-established 0s \
     --conntrack-tcp-timeout-close-wait 0s
 fi
 for i in $(seq 600); do
-  [ "$(kubectl get node $NODE -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null)" = True ] && break
+  [ "$(kubectl get node $NODE -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null)" = True ] &&
+    break
   alive kubelet || { echo "kubelet died:"; tail -5 $LOG/kubelet.log; exit 1; }
   sleep 0.2
 done

@@ -6,9 +6,11 @@
 # FSYNC=1 keeps etcd's fsync on. EXTRA_API="--flag ..." adds kube-apiserver flags.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"; set -eu
 t0=$(date +%s%N); ms() { echo $(( ($(date +%s%N)-t0)/1000000 )) ms; }
-[ -s $PKI/ca.crt ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj /CN=k8s-local-ca \
+[ -s $PKI/ca.crt ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 \
+  -subj /CN=k8s-local-ca \
   -keyout $PKI/ca.key -out $PKI/ca.crt -addext keyUsage=critical,keyCertSign,cRLSign,digitalSignature 2>/dev/null
-[ -s $PKI/sa.key ] || { openssl genrsa -out $PKI/sa.key 2048 2>/dev/null; openssl rsa -in $PKI/sa.key -pubout -out $PKI/sa.pub 2>/dev/null; }
+[ -s $PKI/sa.key ] || { openssl genrsa -out $PKI/sa.key 2048 2>/dev/null;
+  openssl rsa -in $PKI/sa.key -pubout -out $PKI/sa.pub 2>/dev/null; }
 cert apiserver /CN=kube-apiserver IP:127.0.0.1,IP:10.96.0.1,IP:$NODE_IP,DNS:localhost,DNS:kubernetes\
 ,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local
 cert admin     /O=system:masters/CN=admin

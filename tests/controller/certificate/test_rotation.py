@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_rotation.py ROUNDHOUSE: two controllers change the certificate of V1's webhooks while a real API server calls both.
+"""test_rotation.py ROUNDHOUSE: two controllers change the certificate of V1's webhooks while a real API server calls
+both.
 
 Their account has the rights of `roundhouse manifests`, and V1's rights to Secrets and webhooks.
 """
@@ -27,7 +28,8 @@ ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
 NAMESPACE = "kubeflow"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/training-operator-webhook-cert"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/validator.training-operator.kubeflow.org"
-V1_RULES = [{"apiGroups": [group], "resources": [resource], "verbs": ["get", "list", "update", "watch"]} for group, resource in
+V1_RULES = [{"apiGroups": [group], "resources": [resource], "verbs": ["get", "list", "update", "watch"]} for group,
+            resource in
             (("", "secrets"), ("admissionregistration.k8s.io", "validatingwebhookconfigurations"))]
 BEGIN = "-----BEGIN CERTIFICATE-----"
 
@@ -39,10 +41,12 @@ def job(kind, replicas, container):
 
 
 class Load:
-    """Creates of one kind that only are tried, one after the other, until the block ends. Attributes: count, refused."""
+    """Creates of one kind that only are tried, one after the other, until the block ends. Attributes: count,
+    refused."""
 
     def __init__(self, api, plural, body):
-        self.api, self.path, self.body = copy.copy(api), f"/apis/kubeflow.org/v1/namespaces/default/{plural}?dryRun=All", json.dumps(body)
+        self.api, self.path, self.body = copy.copy(
+            api), f"/apis/kubeflow.org/v1/namespaces/default/{plural}?dryRun=All", json.dumps(body)
         self.api.connection = None
         self.count, self.refused, self.over = 0, [], threading.Event()
         self.thread = threading.Thread(target=self.run)
@@ -85,23 +89,27 @@ class Rotation(unittest.TestCase):
                         text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
     def setUp(self):
-        """V1's objects as its manifests have them: an empty Secret, and webhooks that trust nobody. Each instance serves one kind."""
+        """V1's objects as its manifests have them: an empty Secret, and webhooks that trust nobody. Each instance
+        serves one kind."""
         rules = [rule for o in self.objects if o["kind"] in ("ClusterRole", "Role") and o["metadata"]["name"] in
                  ("roundhouse", "roundhouse-leader-election") for rule in o["rules"]]
         group = "rbac.authorization.k8s.io"
-        hooks = [{"name": f"{plural}.example.org", "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": ["v1"],
-                  "rules": [{"apiGroups": ["kubeflow.org"], "apiVersions": ["v1"], "resources": [plural], "operations": ["CREATE"]}],
+        hooks = [{"name": f"{plural}.example.org", "failurePolicy": "Fail", "sideEffects": "None",
+                  "admissionReviewVersions": ["v1"], "rules": [{"apiGroups": ["kubeflow.org"], "apiVersions": ["v1"],
+                                                                "resources": [plural], "operations": ["CREATE"]}],
                   "clientConfig": {"service": {"name": "training-operator", "namespace": NAMESPACE, "port": port,
                                                "path": f"/validate-kubeflow-org-v1-{plural[:-1]}"}}}
                  for plural, port in zip(("pytorchjobs", "tfjobs"), self.ports)]
         self.api.request("DELETE", HOOKS)
         self.api.request("DELETE", SECRET)
         self.apply([
-            {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": "account"}, "rules": rules + V1_RULES},
+            {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": "account"},
+             "rules": rules + V1_RULES},
             {"apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "account"},
              "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "account"},
              "subjects": [{"kind": "User", "apiGroup": group, "name": "account"}]},
-            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "training-operator-webhook-cert", "namespace": NAMESPACE}},
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "training-operator-webhook-cert",
+                                                                "namespace": NAMESPACE}},
             {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "training-operator", "namespace": NAMESPACE},
              "spec": {"type": "ExternalName", "externalName": "localhost"}},
             {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
@@ -113,7 +121,8 @@ class Rotation(unittest.TestCase):
         for number, port in enumerate(self.ports):
             one = support.Controller(ROUNDHOUSE, self.api.kubeconfig_of("account"), self.folder, "--leader-elect=false",
                                      f"--webhook-server-port={port}", f"--webhook-cert-dir={self.folder / 'certs'}",
-                                     name=f"{self._testMethodName}-{number}", environment={"MY_POD_NAMESPACE": NAMESPACE})
+                                     name=f"{self._testMethodName}-{number}",
+                                     environment={"MY_POD_NAMESPACE": NAMESPACE})
             self.enterContext(one)
             out.append(one)
         return out
@@ -132,7 +141,8 @@ class Rotation(unittest.TestCase):
         return {key: base64.b64decode(value).decode() for key, value in data.items()}
 
     def bundles(self):
-        return [base64.b64decode(hook["clientConfig"].get("caBundle", "")).decode() for hook in json.loads(self.api.get(HOOKS))["webhooks"]]
+        return [base64.b64decode(hook["clientConfig"].get("caBundle", "")).decode()
+                for hook in json.loads(self.api.get(HOOKS))["webhooks"]]
 
     def patch(self, data):
         status, answer = self.api.request("PATCH", SECRET, json.dumps({"data": data}), "application/merge-patch+json")
@@ -147,7 +157,8 @@ class Rotation(unittest.TestCase):
 
     def load(self, kind):
         plural = kind.lower() + "s"
-        body = job(kind, *{"PyTorchJob": ("pytorchReplicaSpecs", "pytorch"), "TFJob": ("tfReplicaSpecs", "tensorflow")}[kind])
+        body = job(kind, *{"PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
+                           "TFJob": ("tfReplicaSpecs", "tensorflow")}[kind])
         path = f"/apis/kubeflow.org/v1/namespaces/default/{plural}?dryRun=All"
         wait_for(f"webhook of {kind}", lambda: self.api.request("POST", path, json.dumps(body))[0] == 201)
         return Load(self.api, plural, body)
@@ -196,7 +207,8 @@ class Rotation(unittest.TestCase):
         hooks = json.loads(self.api.get(HOOKS))["webhooks"]
         for hook in hooks:
             del hook["clientConfig"]["caBundle"]
-        status, answer = self.api.request("PATCH", HOOKS, json.dumps({"webhooks": hooks}), "application/merge-patch+json")
+        status, answer = self.api.request("PATCH", HOOKS, json.dumps({"webhooks": hooks}),
+                                          "application/merge-patch+json")
         self.assertEqual(status, 200, answer)
         wait_for("trust", lambda: self.bundles() == [self.held()["ca.crt"]] * 2)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_image.py BUILD_DIR: the container image of this build: whole, the same each time, and its programs start in it."""
+"""test_image.py BUILD_DIR: the container image of this build: whole, the same each time, and its programs start in
+it."""
 import gzip
 import hashlib
 import io
@@ -69,7 +70,8 @@ class Image(unittest.TestCase):
         self.assertEqual((self.folder / "one.tar").read_bytes(), (self.folder / "two.tar").read_bytes())
 
     def unpack(self):
-        """-> a root file system that holds nothing else but /proc and /dev, as in a container, and how to start a command in it"""
+        """-> a root file system that holds nothing else but /proc and /dev, as in a container, and how to start a
+        command in it"""
         if os.geteuid() != 0:
             self.skipTest("chroot needs root")
         root = self.folder / self.id()
@@ -78,9 +80,12 @@ class Image(unittest.TestCase):
         for name in ("proc", "dev"):
             (root / name).mkdir(exist_ok=True)
         environment = dict(pair.split("=", 1) for pair in self.config["config"]["Env"])
-        enter = 'mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot --userspec=65532:65532 "$0" "$@"'
-        start = ["/usr/bin/unshare", "--mount", "--pid", "--fork", "/bin/sh", "-c", f"PATH=/usr/sbin:/usr/bin:/sbin:/bin; {enter}", root]
-        return root, lambda *command: subprocess.run([*start, *command], capture_output=True, text=True, env=environment)
+        enter = ('mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot --userspec=65532:65532 '
+                 '"$0" "$@"')
+        start = ["/usr/bin/unshare", "--mount", "--pid", "--fork", "/bin/sh", "-c",
+                 f"PATH=/usr/sbin:/usr/bin:/sbin:/bin; {enter}", root]
+        return root, lambda *command: subprocess.run([*start, *command], capture_output=True, text=True,
+                                                     env=environment)
 
     def test_wheel(self):
         """Another wheel takes the place of the build's; names are of the folder in which one types."""
@@ -88,8 +93,8 @@ class Image(unittest.TestCase):
         shutil.copy(wheel, self.folder / wheel.name)
         with zipfile.ZipFile(self.folder / wheel.name, "a") as archive:
             archive.writestr("roundhouse/other.txt", "another")
-        done = subprocess.run([SCRIPT, "-b", os.path.abspath(BUILD), "-t", NAME, "-w", wheel.name, "wheel.tar"], capture_output=True, text=True,
-                              cwd=self.folder)
+        done = subprocess.run([SCRIPT, "-b", os.path.abspath(BUILD), "-t", NAME, "-w", wheel.name, "wheel.tar"],
+                              capture_output=True, text=True, cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = []
         with tarfile.open(self.folder / "wheel.tar") as archive:
@@ -99,8 +104,8 @@ class Image(unittest.TestCase):
                     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(data))) as layer:
                         found = [entry for entry in layer.getnames() if entry.endswith("inject/roundhouse/other.txt")]
         self.assertEqual(found, ["usr/share/roundhouse/inject/roundhouse/other.txt"])
-        done = subprocess.run([SCRIPT, "-b", os.path.abspath(BUILD), "-t", NAME, "-w", "none.whl", "none.tar"], capture_output=True, text=True,
-                              cwd=self.folder)
+        done = subprocess.run([SCRIPT, "-b", os.path.abspath(BUILD), "-t", NAME, "-w", "none.whl", "none.tar"],
+                              capture_output=True, text=True, cwd=self.folder)
         self.assertEqual(done.returncode, 1)
         self.assertIn("there is no wheel", done.stderr)
 
@@ -122,13 +127,16 @@ class Image(unittest.TestCase):
             self.skipTest("no compiler for C++")
         root, run = self.unpack()
         tree = SCRIPT.parents[1]
-        subprocess.run([compiler, "-std=c++17", "-fPIC", "-shared", f"-I{tree}/include", f"-Wl,--version-script={tree}/cmake/plugin.map",
-                        "-o", root / "usr/lib/roundhouse/plugins/dask.so", tree / "examples/plugins/dask/dask.cpp"], check=True)
+        subprocess.run([compiler, "-std=c++17", "-fPIC", "-shared", f"-I{tree}/include",
+                        f"-Wl,--version-script={tree}/cmake/plugin.map",
+                        "-o", root / "usr/lib/roundhouse/plugins/dask.so", tree / "examples/plugins/dask/dask.cpp"],
+                       check=True)
         done = run("/usr/bin/roundhouse", "plugins", "check", "/usr/lib/roundhouse/plugins/dask.so")
         self.assertIn("serves DaskJob", done.stdout, done.stderr)
 
     def test_inject(self):
-        """Into a folder that others share: the package for their Python, and the programs, with the library beside them."""
+        """Into a folder that others share: the package for their Python, and the programs, with the library beside
+        them."""
         root, run = self.unpack()
         for again in range(2):
             done = run("/usr/bin/roundhouse", "inject", "/tmp/shared")
@@ -136,16 +144,18 @@ class Image(unittest.TestCase):
             self.assertIn("/tmp/shared: ", done.stdout)
         shared = root / "tmp" / "shared"
         clean = {key: value for key, value in os.environ.items() if key not in ("LD_LIBRARY_PATH", "RH_COMM_LIBRARY")}
-        script = "import roundhouse, roundhouse.library as l; print(roundhouse.__file__, l.__file__)\nwith roundhouse.Comm() as c: print(c.world)"
+        script = ("import roundhouse, roundhouse.library as l; print(roundhouse.__file__, l.__file__)\nwith "
+                  "roundhouse.Comm() as c: print(c.world)")
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                              env={**clean, "PYTHONPATH": str(shared), "RH_COMM_RANK": "0", "RH_COMM_WORLD": "1", "RH_COMM_HOST": "127.0.0.1",
-                                   "RH_COMM_PORT": "1"})
+                              env={**clean, "PYTHONPATH": str(shared), "RH_COMM_RANK": "0", "RH_COMM_WORLD": "1",
+                                   "RH_COMM_HOST": "127.0.0.1", "RH_COMM_PORT": "1"})
         self.assertIn(str(shared), done.stdout, done.stderr)
         self.assertTrue(done.stdout.endswith("\n1\n"), done.stdout)
-        done = subprocess.run([shared / "bin" / "roundhouse-comm", "check", "--local", "2", "--time", "1"], capture_output=True, text=True,
-                              env=clean)
+        done = subprocess.run([shared / "bin" / "roundhouse-comm", "check", "--local", "2", "--time", "1"],
+                              capture_output=True, text=True, env=clean)
         self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
-        maps = subprocess.run(["ldd", shared / "bin" / "roundhouse-ps"], capture_output=True, text=True, check=True, env=clean).stdout
+        maps = subprocess.run(["ldd", shared / "bin" / "roundhouse-ps"], capture_output=True, text=True, check=True,
+                              env=clean).stdout
         self.assertIn(f"{shared}/", maps)
         done = run("/usr/bin/roundhouse", "inject", "/usr/share/none")
         self.assertEqual(done.returncode, 1)

@@ -29,8 +29,8 @@ VALUES = {
     "serviceAccount": {"create": False, "name": "robot"}, "replicas": 3, "config": "[comm]\nbackend = auto\n",
     "extraArgs": ["--kube-api-qps=50"], "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:1"}],
     "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Gi"}},
-    "podAnnotations": {"note": "x"}, "podLabels": {"team": "ml"}, "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}],
-    "affinity": {"nodeAffinity": {}}, "priorityClassName": "high",
+    "podAnnotations": {"note": "x"}, "podLabels": {"team": "ml"}, "nodeSelector": {"a": "b"},
+    "tolerations": [{"operator": "Exists"}], "affinity": {"nodeAffinity": {}}, "priorityClassName": "high",
     "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}],
 }
 
@@ -57,8 +57,9 @@ class Manifests(unittest.TestCase):
         objects = manifests()
         self.assertEqual(objects, manifests("--cluster-scope"))
         kinds = {kind for kind, _ in objects}
-        self.assertEqual(kinds, {"CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
-                                 "Role", "RoleBinding", "Service", "Deployment", "PodDisruptionBudget", "NetworkPolicy"})
+        self.assertEqual(kinds, {"CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole",
+                                 "ClusterRoleBinding", "Role", "RoleBinding", "Service", "Deployment",
+                                 "PodDisruptionBudget", "NetworkPolicy"})
         self.assertIn(("CustomResourceDefinition", "pytorchjobs.kubeflow.org"), objects)
         container = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]["containers"][0]
         self.assertEqual(container["args"], ["controller", "--log-format=json"])
@@ -80,7 +81,8 @@ class Manifests(unittest.TestCase):
         """What nobody asks for, YAML by its name and JSON are the same objects."""
         wanted = manifests("--without-crds")
         self.assertEqual(manifests("--without-crds", "-o", "yaml"), wanted)
-        done = subprocess.run([ROUNDHOUSE, "manifests", "--without-crds", "-o", "json"], capture_output=True, text=True, timeout=180)
+        done = subprocess.run([ROUNDHOUSE, "manifests", "--without-crds", "-o", "json"], capture_output=True, text=True,
+                              timeout=180)
         self.assertEqual(by_name(json.loads(done.stdout)["items"]), wanted)
 
     def test_nothing_of_ours_is_left(self):
@@ -95,7 +97,8 @@ class Manifests(unittest.TestCase):
         self.assertTrue(pod["securityContext"]["runAsNonRoot"])
         self.assertEqual(pod["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
         own = pod["containers"][0]["securityContext"]
-        self.assertEqual(own, {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}})
+        self.assertEqual(own, {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                               "capabilities": {"drop": ["ALL"]}})
         self.assertIn("memory", pod["containers"][0]["resources"]["limits"])
 
     def test_rights(self):
@@ -108,9 +111,11 @@ class Manifests(unittest.TestCase):
             self.assertEqual(verbs(rules, never), set())
         self.assertFalse([rule for rule in rules if "*" in rule["verbs"] + rule["apiGroups"]])
         rules = manifests("--gang-scheduler-name=volcano")["ClusterRole", "roundhouse"]["rules"]
-        self.assertIn("scheduling.volcano.sh", [g for rule in rules if "podgroups" in rule["resources"] for g in rule["apiGroups"]])
+        self.assertIn("scheduling.volcano.sh", [g for rule in rules if "podgroups" in rule["resources"]
+                                                for g in rule["apiGroups"]])
         rules = manifests("--gang-scheduler-name=x")["ClusterRole", "roundhouse"]["rules"]
-        self.assertIn("scheduling.x-k8s.io", [g for rule in rules if "podgroups" in rule["resources"] for g in rule["apiGroups"]])
+        self.assertIn("scheduling.x-k8s.io", [g for rule in rules if "podgroups" in rule["resources"]
+                                              for g in rule["apiGroups"]])
 
     @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
     def test_rights_of_an_old_plugin(self):
@@ -122,7 +127,8 @@ class Manifests(unittest.TestCase):
 
     def test_rights_of_users(self):
         objects = manifests()
-        self.assertEqual(verbs(objects["ClusterRole", "roundhouse-jobs-view"]["rules"], "tfjobs"), {"get", "list", "watch"})
+        self.assertEqual(verbs(objects["ClusterRole", "roundhouse-jobs-view"]["rules"], "tfjobs"),
+                         {"get", "list", "watch"})
         edit = objects["ClusterRole", "roundhouse-jobs-edit"]["rules"]
         self.assertIn("create", verbs(edit, "tfjobs"))
         self.assertIn("patch", verbs(edit, "pytorchjobs/scale"))
@@ -132,7 +138,8 @@ class Manifests(unittest.TestCase):
     def test_namespaced(self):
         objects = manifests("--namespaced", "--namespace=team", "--image=example.org/r:1")
         self.assertFalse([kind for kind, _ in objects if kind in ("ClusterRole", "ClusterRoleBinding", "Namespace")])
-        self.assertEqual({o["metadata"].get("namespace") for (kind, _), o in objects.items() if kind != "CustomResourceDefinition"},
+        self.assertEqual({o["metadata"].get("namespace") for (kind, _),
+                          o in objects.items() if kind != "CustomResourceDefinition"},
                          {"team"})
         self.assertEqual(objects["Role", "roundhouse"]["rules"], manifests()["ClusterRole", "roundhouse"]["rules"])
         container = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]["containers"][0]
@@ -152,11 +159,14 @@ class Manifests(unittest.TestCase):
         self.assertEqual(by_name(json.loads(done.stdout)["items"]), manifests())
 
     def test_refused(self):
-        for words, expected in ((["--namespace", "Bad"], '--namespace: "Bad"'), (["--namespace", "a: b"], '--namespace: "a: b"'),
+        for words, expected in ((["--namespace", "Bad"], '--namespace: "Bad"'),
+                                (["--namespace", "a: b"], '--namespace: "a: b"'),
                             (["--namespace", "-x"], '--namespace: "-x"'), (["--namespace", ""], '--namespace: ""'),
                             (["--image", "a b"], '--image: "a b"'), (["--image", ""], '--image: ""'),
-                            (["--image", "UPPER/x"], '"UPPER" must be small letters'), (["--image", "a:b:c"], '--image: "a:b:c"'),
-                            (["--image", "a@sha256:12"], '"sha256:12" is not a digest'), (["--output", "xml"], "none of yaml|json"),
+                            (["--image", "UPPER/x"], '"UPPER" must be small letters'),
+                                (["--image", "a:b:c"], '--image: "a:b:c"'),
+                            (["--image", "a@sha256:12"], '"sha256:12" is not a digest'),
+                                (["--output", "xml"], "none of yaml|json"),
                             (["--cluster-scope", "--namespaced"], "exclude each other"),
                             (["--gang-scheduler-name", "No Name"], "No Name"), (["x"], "too many operands")):
             done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=180)
@@ -164,8 +174,8 @@ class Manifests(unittest.TestCase):
             self.assertIn(expected, done.stderr)
 
     def test_folder_is_fresh(self):
-        done = subprocess.run([sys.executable, "-B", SOURCE / "tools" / "deploy.py", "--check", ROUNDHOUSE], capture_output=True,
-                              text=True)
+        done = subprocess.run([sys.executable, "-B", SOURCE / "tools" / "deploy.py", "--check", ROUNDHOUSE],
+                              capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def kustomize(self, overlay):
@@ -199,8 +209,9 @@ class Manifests(unittest.TestCase):
         helm = shutil.which("helm") or str(support.apiserver.cache() / "bin" / "helm")
         if not os.access(helm, os.X_OK):
             self.skipTest("no helm: tests/cluster/assets.py helm builds it")
-        return subprocess.run([helm, "template", "r", DEPLOY / "helm/roundhouse", "--namespace=team", "--kube-version=1.34",
-                               *(f"--set={value}" for value in values), *(["--values=-"] if text else [])],
+        return subprocess.run([helm, "template", "r", DEPLOY / "helm/roundhouse", "--namespace=team",
+                               "--kube-version=1.34", *(f"--set={value}" for value in values),
+                               *(["--values=-"] if text else [])],
                               input=text, capture_output=True, text=True, timeout=180)
 
     def helm(self, *values, text=None):
@@ -210,7 +221,8 @@ class Manifests(unittest.TestCase):
         return by_name(yaml.safe_load_all(done.stdout))
 
     def test_helm_refuses_mistakes(self):
-        for value, expected in (("replica=3", "replica"), ("image.pullpolicy=Never", "pullpolicy"), ("replicas=many", "integer"),
+        for value, expected in (("replica=3", "replica"), ("image.pullpolicy=Never", "pullpolicy"),
+                                ("replicas=many", "integer"),
                             ("scope=everything", '"namespaced"'), ("image.digest=abcd", "sha256")):
             done = self.template(value)
             self.assertNotEqual(done.returncode, 0, value)
@@ -229,9 +241,11 @@ class Manifests(unittest.TestCase):
     def test_helm_values(self):
         """What users of charts expect to be able to say."""
         objects = self.helm(text=yaml.safe_dump(VALUES))
-        self.assertFalse([name for kind, name in objects if kind != "CustomResourceDefinition" and "roundhouse" in name], list(objects))
+        self.assertFalse([name for kind, name in objects if kind != "CustomResourceDefinition"
+                          and "roundhouse" in name], list(objects))
         self.assertNotIn(("ServiceAccount", "robot"), objects)
-        self.assertEqual(objects["ClusterRoleBinding", "trainer"]["subjects"], [{"kind": "ServiceAccount", "name": "robot", "namespace": "team"}])
+        self.assertEqual(objects["ClusterRoleBinding", "trainer"]["subjects"],
+                         [{"kind": "ServiceAccount", "name": "robot", "namespace": "team"}])
         self.assertEqual(objects["ClusterRoleBinding", "trainer"]["roleRef"]["name"], "trainer")
         deployment = objects["Deployment", "trainer"]["spec"]
         template = deployment["template"]
@@ -241,7 +255,8 @@ class Manifests(unittest.TestCase):
         self.assertEqual(template["metadata"]["labels"]["team"], "ml")
         self.assertEqual(template["metadata"]["annotations"]["note"], "x")
         pod = template["spec"]
-        for key in ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName", "imagePullSecrets"):
+        for key in ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName",
+                    "imagePullSecrets"):
             self.assertEqual(pod[key], VALUES[key], key)
         self.assertEqual(pod["serviceAccountName"], "robot")
         container = pod["containers"][0]
@@ -249,11 +264,13 @@ class Manifests(unittest.TestCase):
         self.assertEqual(container["resources"], VALUES["resources"])
         self.assertEqual(container["env"], VALUES["extraEnv"])
         self.assertEqual(container["args"][-1], "--kube-api-qps=50")
-        self.assertEqual(container["volumeMounts"], [{"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True}])
+        self.assertEqual(container["volumeMounts"], [{"name": "config", "mountPath": "/etc/roundhouse",
+                                                      "readOnly": True}])
         self.assertEqual(pod["volumes"], [{"name": "config", "configMap": {"name": "trainer-config"}}])
         self.assertEqual(objects["ConfigMap", "trainer-config"]["data"], {"roundhouse.ini": VALUES["config"]})
         again = self.helm(text=yaml.safe_dump({**VALUES, "config": "[comm]\nbackend = native\n"}))
-        sums = {o["Deployment", "trainer"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"] for o in (objects, again)}
+        sums = {o["Deployment", "trainer"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+                for o in (objects, again)}
         self.assertEqual(len(sums), 2, "a new configuration starts the controller anew")
 
     def test_helm_account(self):
@@ -270,9 +287,11 @@ class Manifests(unittest.TestCase):
             self.assertEqual(objects["ConfigMap", "roundhouse-config"]["data"], {"roundhouse.ini": ini.read_text()})
             pod = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]
             self.assertEqual(pod["volumes"], [{"name": "config", "configMap": {"name": "roundhouse-config"}}])
-            self.assertEqual(pod["containers"][0]["volumeMounts"], [{"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True}])
+            self.assertEqual(pod["containers"][0]["volumeMounts"],
+                             [{"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True}])
             ini.write_text("[comm]\nbackend = x\n")
-            done = subprocess.run([ROUNDHOUSE, "manifests", "--controller-config", ini], capture_output=True, text=True, timeout=180)
+            done = subprocess.run([ROUNDHOUSE, "manifests", "--controller-config", ini], capture_output=True, text=True,
+                                  timeout=180)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(f'--controller-config: {ini}:2: backend: "x" is not a backend', done.stderr)
 
@@ -304,7 +323,8 @@ class Manifests(unittest.TestCase):
     def test_plugin_image_beside_a_configuration(self):
         _, words = self.with_plugin()
         with tempfile.NamedTemporaryFile("w", suffix=".ini") as ini:
-            pod = manifests(*words, "--controller-config", ini.name)["Deployment", "roundhouse"]["spec"]["template"]["spec"]
+            pod = manifests(*words, "--controller-config", ini.name)["Deployment",
+                                                                     "roundhouse"]["spec"]["template"]["spec"]
         names = sorted(volume["name"] for volume in pod["volumes"])
         self.assertEqual(names, ["config", "plugins"])
         self.assertEqual(sorted(mount["name"] for mount in pod["containers"][0]["volumeMounts"]), names)
@@ -316,7 +336,8 @@ class Manifests(unittest.TestCase):
         wanted = manifests("--namespace=team", *words)
         rules = [rule for rule in wanted["ClusterRole", "roundhouse"]["rules"]
                  if rule not in manifests()["ClusterRole", "roundhouse"]["rules"]]
-        got = self.helm(text=yaml.safe_dump({"plugins": [{"name": name, "image": "example.org/plugin:1", "rules": rules}]}))
+        got = self.helm(text=yaml.safe_dump({"plugins": [{"name": name, "image": "example.org/plugin:1",
+                                                          "rules": rules}]}))
         self.assertEqual(got["Deployment", "roundhouse"], wanted["Deployment", "roundhouse"])
         self.assertLessEqual({json.dumps(rule, sort_keys=True) for rule in rules},
                              {json.dumps(rule, sort_keys=True) for rule in got["ClusterRole", "roundhouse"]["rules"]})
@@ -428,11 +449,13 @@ class Manifests(unittest.TestCase):
         for value, expected in (("dask", '"dask" must be NAME=IMAGE'), ("D_x=a/b", '"D_x" is not the name of a plugin'),
                                 (f"{name}=a b", '"a b"'), (f"{name}=", '""'),
                                 ("absent=a/b", 'plugin "absent" is not ready here')):
-            done = subprocess.run([ROUNDHOUSE, "manifests", folder, "--plugin-image", value], capture_output=True, text=True, timeout=180)
+            done = subprocess.run([ROUNDHOUSE, "manifests", folder, "--plugin-image", value], capture_output=True,
+                                  text=True, timeout=180)
             self.assertEqual((done.returncode, done.stdout), (2, ""), value)
             self.assertIn("--plugin-image", done.stderr)
             self.assertIn(expected, done.stderr)
-        done = subprocess.run([ROUNDHOUSE, "manifests", folder, *[f"--plugin-image={name}=a/{image}" for image in "bc"]],
+        done = subprocess.run([ROUNDHOUSE, "manifests", folder,
+                               *[f"--plugin-image={name}=a/{image}" for image in "bc"]],
                               capture_output=True, text=True, timeout=180)
         self.assertEqual(done.returncode, 2)
         self.assertIn("has two images", done.stderr)

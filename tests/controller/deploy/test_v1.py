@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_v1.py ROUNDHOUSE: a cluster with Training Operator V1's own manifests goes on when only the program is another one.
+"""test_v1.py ROUNDHOUSE: a cluster with Training Operator V1's own manifests goes on when only the program is another
+one.
 
-The manifests come from the Go module of V1, at the time of the test. What a Deployment would do with the image is done here: the
-command of its container, its environment, its account and its mounted Secret, which is empty.
+The manifests come from the Go module of V1, at the time of the test. What a Deployment would do with the image is done
+here: the command of its container, its environment, its account and its mounted Secret, which is empty.
 """
 import json
 import os
@@ -61,7 +62,8 @@ class Installed(unittest.TestCase):
         hooks = self.of_kind("ValidatingWebhookConfiguration")
         for hook in hooks[0]["webhooks"]:
             hook["clientConfig"]["service"]["port"] = self.port
-        services = [{**service, "spec": {"type": "ExternalName", "externalName": "localhost"}} for service in self.of_kind("Service")]
+        services = [{**service, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+                    for service in self.of_kind("Service")]
         rest = [o for o in self.objects if o not in crds and o["kind"] not in
                 ("Namespace", "Deployment", "Service", "ValidatingWebhookConfiguration")]
         self.apply(*rest, *services)
@@ -76,7 +78,8 @@ class Installed(unittest.TestCase):
         token = self.api.kubectl("create", "token", pod["serviceAccountName"], "-n", NAMESPACE).stdout.strip()
         self.api.write_kubeconfig(self.folder / "account.kubeconfig", {"token": token})
         controller = support.Controller(link, self.folder / "account.kubeconfig", self.folder,
-                                        environment={"MY_POD_NAMESPACE": NAMESPACE, "MY_POD_NAME": "training-operator-0"})
+                                        environment={"MY_POD_NAMESPACE": NAMESPACE,
+                                                     "MY_POD_NAME": "training-operator-0"})
         # the flags that a pod of its own would not need
         controller.command = [str(link), *controller.command[2:], f"--webhook-server-port={self.port}",
                               f"--webhook-cert-dir={self.folder / 'certs'}", *pod["containers"][0].get("args", [])]
@@ -89,8 +92,9 @@ class Installed(unittest.TestCase):
     def set_phase(self, pod, phase, code=0):
         state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": code}}
         self.patch(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status", {"status": {
-            "phase": phase, "containerStatuses": [{"name": c["name"], "image": "i", "imageID": "", "ready": phase == "Running",
-                                                   "restartCount": 0, "state": state} for c in pod["spec"]["containers"]]}})
+            "phase": phase, "containerStatuses": [{"name": c["name"], "image": "i", "imageID": "",
+                                                   "ready": phase == "Running", "restartCount": 0, "state": state}
+                                                  for c in pod["spec"]["containers"]]}})
 
     def pods(self, name):
         return json.loads(self.api.get(f"/api/v1/namespaces/default/pods?labelSelector={LABEL}={name}"))["items"]
@@ -112,7 +116,8 @@ class Swap(Installed):
             for owner in item["metadata"].get("ownerReferences", []):
                 owner["uid"] = job["metadata"]["uid"]
             item["metadata"].pop("namespace", None)
-            status, made = self.api.request("POST", f"/api/v1/namespaces/default/{item['kind'].lower()}s", json.dumps(item))
+            status, made = self.api.request("POST", f"/api/v1/namespaces/default/{item['kind'].lower()}s",
+                                            json.dumps(item))
             self.assertEqual(status, 201, made)
         now = "2026-01-01T00:00:00Z"
         conditions = [{"type": kind, "status": "True", "reason": f"PyTorchJob{kind}", "message": "by V1",
@@ -168,12 +173,14 @@ class Swap(Installed):
         container = master["template"]["spec"]["containers"][0]
         container["name"] = ""
         self.assertEqual(self.create("pytorchjobs", body)[1]["message"].split("denied the request: ")[-1],
-                         "spec.pytorchReplicaSpecs[Worker].template.spec.containers: Required value: must have at least one "
+                         "spec.pytorchReplicaSpecs[Worker].template.spec.containers: Required value: must have at "
+                         "least one "
                          "container with name pytorch")
         container["name"] = "pytorch"
         body["spec"]["elasticPolicy"] = {"nProcPerNode": 2}
         expected = self.api.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(body)).stderr
-        self.assertIn("Warning: spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead\n", expected)
+        self.assertIn("Warning: spec.elasticPolicy.nProcPerNode is deprecated, use spec.nprocPerNode instead\n",
+                      expected)
 
     def check_running(self, name, uids):
         """The pods that V1 made are kept, and what becomes of them counts. The ledger passes the webhook."""

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_v1_program.py ROUNDHOUSE MXNET_DIR: the program of Training Operator V1 works, is stopped, ours goes on, and then V1 again.
+"""test_v1_program.py ROUNDHOUSE MXNET_DIR: the program of Training Operator V1 works, is stopped, ours goes on, and
+then V1 again.
 
-V1 is built from its Go module, once, into the cache of tests/cluster/assets.py, and runs with its own manifests and account.
+V1 is built from its Go module, once, into the cache of tests/cluster/assets.py, and runs with its own manifests and
+account.
 MXJob is a kind of a plugin from outside the tree. Pods are set by hand. The API server's audit log says who did what.
 """
 import base64
@@ -58,14 +60,16 @@ def v1_program():
 def mended(statuses):
     """-> statuses with what V1 leaves out: of some jobs that failed, when that was (v1-behaviour E.5-4)"""
     for status in statuses.values():
-        failed = [c["lastTransitionTime"] for c in status["conditions"] if (c["type"], c["status"]) == ("Failed", "True")]
+        failed = [c["lastTransitionTime"] for c in status["conditions"]
+                  if (c["type"], c["status"]) == ("Failed", "True")]
         if failed:
             status.setdefault("completionTime", failed[0])
     return statuses
 
 
 def own_mounts():
-    """-> the command that runs another one with mounts of its own; ends the test as skipped where that is not allowed"""
+    """-> the command that runs another one with mounts of its own; ends the test as skipped where that is not
+    allowed"""
     for command in (["unshare", "--mount"], ["unshare", "--user", "--map-root-user", "--mount"]):
         if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode == 0:
             return command
@@ -81,8 +85,9 @@ class V1(apiserver.Daemon):
         self.mount.mkdir()
         script = f'mount --bind "$0" {MOUNT} && exec env -u TMPDIR MY_POD_NAMESPACE={test_v1.NAMESPACE} "$@"'
         super().__init__("v1", [*own_mounts(), "sh", "-c", script, self.mount, test.program,
-                                f"--kubeconfig={test.folder / 'account.kubeconfig'}", f"--webhook-server-port={test.port}",
-                                f"--metrics-bind-address=127.0.0.1:{metrics}", f"--health-probe-bind-address=127.0.0.1:{health}"],
+                                f"--kubeconfig={test.folder / 'account.kubeconfig'}",
+                                f"--webhook-server-port={test.port}", f"--metrics-bind-address=127.0.0.1:{metrics}",
+                                f"--health-probe-bind-address=127.0.0.1:{health}"],
                          test.folder)
 
     def __enter__(self):
@@ -146,7 +151,8 @@ class Program(test_v1.Installed):
         return [e for e in self.api.writes(ACCOUNT)[since:] if e["objectRef"]["resource"] != "events"]
 
     def made(self, since):
-        """-> {kind: names, as often as they were made}; whatever else was deleted than a pod that starts again is an error"""
+        """-> {kind: names, as often as they were made}; whatever else was deleted than a pod that starts again is an
+        error"""
         events = self.writes(since)
         deleted = {audit.what(e) for e in events if e["verb"].startswith("delete")}
         self.assertLessEqual(deleted, {f"delete pods again-{plural}-worker-0" for plural in RESTARTING})
@@ -187,7 +193,8 @@ class Program(test_v1.Installed):
                 if pod["status"].get("phase") == "Pending":
                     self.set_phase(pod, "Running")
             counts = self.status(plural, name).get("replicaStatuses") or {}
-            return len(pods) == 3 and self.has(plural, name, "Running") and sum(one.get("active", 0) for one in counts.values()) == 3
+            return len(pods) == 3 and self.has(plural, name,
+                                               "Running") and sum(one.get("active", 0) for one in counts.values()) == 3
         wait_for(f"{plural} {name} runs", runs)
 
     def finish(self, plural, name):

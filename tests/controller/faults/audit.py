@@ -23,8 +23,9 @@ class Server(support.apiserver.ApiServer):
     def write_audit_policy(self):
         path = self.folder / "audit-policy.json"
         path.write_text(json.dumps({
-            "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "omitManagedFields": True,
-            "rules": [{"level": "RequestResponse", "verbs": ["patch", "update"], "resources": [{"group": "kubeflow.org"}]},
+            "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+            "omitManagedFields": True, "rules": [{"level": "RequestResponse", "verbs": ["patch", "update"],
+                                                  "resources": [{"group": "kubeflow.org"}]},
                       {"level": "Metadata", "verbs": sorted(WRITES)}, {"level": "None"}]}))
         return path
 
@@ -57,7 +58,8 @@ def parse(line):
 
 def what(event):
     ref = event["objectRef"]
-    return f"{event['verb']} {ref['resource']}{'/' + ref['subresource'] if 'subresource' in ref else ''} {ref.get('name', '')}"
+    return (f"{event['verb']} {ref['resource']}{'/' + ref['subresource'] if 'subresource' in ref else ''} "
+            f"{ref.get('name', '')}")
 
 
 def count(events, verb, resource):
@@ -78,7 +80,8 @@ def timeless(value):
 
 def statuses(events):
     """-> every status that a job had after a write, in the order of their versions"""
-    jobs = [e["responseObject"] for e in events if e["objectRef"].get("apiGroup") == "kubeflow.org" and "responseObject" in e
+    jobs = [e["responseObject"] for e in events if e["objectRef"].get("apiGroup") == "kubeflow.org"
+            and "responseObject" in e
             and e["verb"] in ("patch", "update")]
     jobs.sort(key=lambda job: int(job["metadata"]["resourceVersion"]))
     return [job.get("status") or {} for job in jobs]

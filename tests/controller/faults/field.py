@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of faults share: a real API server, controllers behind a proxy, and what has to be true afterwards.
 
-Words of the command line: ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]. Without --all a few cases of each sort are played.
+Words of the command line: ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]. Without --all a few cases of each sort are
+played.
 """
 import json
 import pathlib
@@ -68,7 +69,8 @@ class Field(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.api = cls.enterClassContext(reuse.server(audit.Server, **cls.options))
-        crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", PLUGINS], check=True, capture_output=True, text=True).stdout
+        crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", PLUGINS], check=True, capture_output=True,
+                              text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
 
@@ -91,8 +93,8 @@ class Field(unittest.TestCase):
         return sorted(found, key=lambda event: event["stageTimestamp"])
 
     def assert_idle(self, controller, revive=lambda: None):
-        """Nothing waits, nothing is under way, nothing is tried again and again. revive() starts it again if it was killed: its
-        last call may be one that nobody waits for, as that of an Event."""
+        """Nothing waits, nothing is under way, nothing is tried again and again. revive() starts it again if it was
+        killed: its last call may be one that nobody waits for, as that of an Event."""
         def idle():
             revive()
             status, text = controller.get("/debug/state")
@@ -161,8 +163,8 @@ class Field(unittest.TestCase):
     def show(self, cases, director):
         for case in cases.values():
             if case.namespace in director.lives and not director.lives[case.namespace].done and case.controller:
-                print(f"--- {case.namespace}: {case.hit}\n{case.controller.text()[-3000:]}\n" + "\n".join(case.calls[-30:]),
-                      file=sys.stderr)
+                print(f"--- {case.namespace}: {case.hit}\n{case.controller.text()[-3000:]}\n"
+                      + "\n".join(case.calls[-30:]), file=sys.stderr)
 
 
 def main():

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One life of a job, played by hand on a real API server, and what has to be true of it whatever happened meanwhile.
 
-A master and two workers run; worker 0 is lost with exit code 138 and starts again; the master succeeds; all is cleaned up.
+A master and two workers run; worker 0 is lost with exit code 138 and starts again; the master succeeds; all is cleaned
+up.
 """
 import http.client
 import json
@@ -33,16 +34,20 @@ class Life:
     def __init__(self, director, namespace, policy):
         self.director, self.namespace, self.policy = director, namespace, policy
         self.step, self.lost_uid, self.last, self.done = 0, None, None, False
-        director.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        director.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
+                                                    "metadata": {"name": namespace}})
 
     def begin(self):
-        self.director.ask("POST", f"{GROUP}/namespaces/{self.namespace}/pytorchjobs", job(self.namespace, **self.policy))
+        self.director.ask("POST", f"{GROUP}/namespaces/{self.namespace}/pytorchjobs",
+                          job(self.namespace, **self.policy))
 
     def set_phase(self, pod, phase, code=0):
         state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": code}}
-        # the pod that was seen, and no other that took its name since: a request may be sent twice when the server was away
+        # the pod that was seen, and no other that took its name since: a request may be sent twice when the server was
+        # away
         body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"phase": phase, "containerStatuses": [
-            {"name": "pytorch", "image": "i", "imageID": "", "ready": phase == "Running", "restartCount": 0, "state": state}]}}
+            {"name": "pytorch", "image": "i", "imageID": "", "ready": phase == "Running", "restartCount": 0,
+             "state": state}]}}
         self.director.ask("PATCH", f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}/status", body)
 
     def start_all(self, pods):
@@ -70,11 +75,13 @@ class Life:
             self.done = conditions.get("Succeeded") == "True" and not pods and not services
 
     def verdict(self, events, reference=None, exact=True):
-        """-> what is wrong, in words. events: the controllers' writes in this namespace. exact: the audit log lost nothing"""
+        """-> what is wrong, in words. events: the controllers' writes in this namespace. exact: the audit log lost
+        nothing"""
         wrong = [*audit.lost(events), *(f"after the end: {w}" for w in audit.touched(events))]
         for resource, wanted in (("pods", CREATED), ("services", SERVICES)):
             made = dict(audit.count(events, "create", resource))
-            more = any(made.get(name, 0) > number for name, number in wanted.items()) or not made.keys() <= wanted.keys()
+            more = any(made.get(name, 0) > number for name,
+                       number in wanted.items()) or not made.keys() <= wanted.keys()
             if more or (exact and made != wanted):
                 wrong.append(f"{resource} created: {made}")
         if reference and (status := audit.timeless(self.last["status"])) != reference:
@@ -87,7 +94,8 @@ class Life:
 
 def restarts(ledger):
     """-> all restarts of all types, by whatever cause"""
-    return sum(sum(one.get("restarts", {}).values()) if isinstance(one.get("restarts"), dict) else one.get("restarts", 0)
+    return sum(sum(one.get("restarts", {}).values()) if isinstance(one.get("restarts"), dict)
+               else one.get("restarts", 0)
                for one in ledger.get("types", {}).values())
 
 
@@ -144,7 +152,8 @@ class Director:
         return self.ask("GET", f"/api/v1/{what}?labelSelector={LABEL}=life&resourceVersion=0")["items"]
 
     def collect(self, meta):
-        """kube-controller-manager's podgc: a server whose client dies in the middle of a delete may leave a pod half deleted.
+        """kube-controller-manager's podgc: a server whose client dies in the middle of a delete may leave a pod half
+        deleted.
         What was seen may be old, so a pod that took the name meanwhile must not be meant."""
         if meta.get("deletionTimestamp") and meta.get("deletionGracePeriodSeconds") == 0:
             self.ask("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}",
@@ -152,8 +161,8 @@ class Director:
                       "preconditions": {"uid": meta["uid"]}})
 
     def strike(self, blows):
-        """Until all lives are over. Each blow, a function, falls when its part of all steps is done; so few lives go on between
-        two looks that none of these parts is missed, however slow the machine is."""
+        """Until all lives are over. Each blow, a function, falls when its part of all steps is done; so few lives go on
+        between two looks that none of these parts is missed, however slow the machine is."""
         steps, left = 3 * len(self.lives), list(blows)
 
         def each():
@@ -165,7 +174,8 @@ class Director:
             raise AssertionError(f"{len(left)} of {len(blows)} blows did not fall")
 
     def play(self, each=lambda: None, at_once=None):
-        """Until all lives are over. each() is called between looks, and then so many lives go on, all without a number."""
+        """Until all lives are over. each() is called between looks, and then so many lives go on, all without a
+        number."""
         deadline = time.monotonic() + PATIENCE_S
         while left := [life for life in self.lives.values() if not life.done]:
             each()

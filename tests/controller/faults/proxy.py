@@ -30,8 +30,8 @@ class Fault:
         self.length = length
 
     def body(self):
-        return json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": self.status,
-                           "reason": self.reason, "message": f"injected: {self.name}"}).encode()
+        return json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                           "code": self.status, "reason": self.reason, "message": f"injected: {self.name}"}).encode()
 
 
 FAULTS = {fault.name: fault for fault in (
@@ -267,8 +267,8 @@ class Cutter:
                 client = self.listener.accept()[0]
             except OSError:
                 return
-            # small and large in equal shares: in the handshake, in a list, in a watch; the largest is a small part of what
-            # one storm makes the server say
+            # small and large in equal shares: in the handshake, in a list, in a watch; the largest is a small part of
+            # what one storm makes the server say
             length = int(10 ** self.random.uniform(2, 4.3))
             threading.Thread(target=self.serve, args=(client, length), daemon=True).start()
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_clock.py ROUNDHOUSE PLUGIN_DIR [unittest's words]: the clock of the controller's machine is set while jobs run, on a real
-API server whose clock is right. Nothing may be made twice or end before its time, and the controller goes on by itself.
+"""test_clock.py ROUNDHOUSE PLUGIN_DIR [unittest's words]: the clock of the controller's machine is set while jobs run,
+on a real API server whose clock is right. Nothing may be made twice or end before its time, and the controller goes on
+by itself.
 """
 import base64
 import functools
@@ -27,7 +28,8 @@ class Clock:
 
     def __init__(self, folder, name):
         self.path = folder / f"{name}.clock"
-        self.environment = {"LD_PRELOAD": str(pathlib.Path(field.PLUGINS) / "preload" / "clock.so"), "RH_TEST_CLOCK": str(self.path)}
+        self.environment = {"LD_PRELOAD": str(pathlib.Path(field.PLUGINS) / "preload" / "clock.so"),
+                            "RH_TEST_CLOCK": str(self.path)}
         self.set(0)
 
     def set(self, wall_s, asleep_s=0):
@@ -50,14 +52,16 @@ class WithClock(field.Field):
         before = controller.text().count("the clock was set")
         clock.set(wall_s)
         self.nudge()
-        wait_for("it is seen", lambda: controller.text().count("the clock was set") > before or controller.assert_alive())
+        wait_for("it is seen", lambda: controller.text().count("the clock was set") > before
+                 or controller.assert_alive())
 
     def nudge(self):
         """A job that comes and has nothing to do."""
         self.api.request("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": "nudge"}}))
         body = life.job("nudge", suspend=True)
         body["metadata"] = {"generateName": "nudge-", "namespace": "nudge"}
-        self.assertEqual(self.api.request("POST", f"{life.GROUP}/namespaces/nudge/pytorchjobs", json.dumps(body))[0], 201)
+        self.assertEqual(self.api.request("POST", f"{life.GROUP}/namespaces/nudge/pytorchjobs", json.dumps(body))[0],
+                         201)
 
     def status(self, namespace):
         status, text = self.api.request("GET", f"{life.GROUP}/namespaces/{namespace}/pytorchjobs/life")
@@ -147,7 +151,8 @@ class Clocks(WithClock):
         director = life.Director(self.api)
         with controller:
             one = director.add("refused")
-            quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+            quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
+                     "spec": {"hard": {"pods": "0"}}}
             director.ask("POST", "/api/v1/namespaces/refused/resourcequotas", quota)
             director.ask("PATCH", "/api/v1/namespaces/refused/resourcequotas/none/status",
                          {"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}})
@@ -161,8 +166,8 @@ class Clocks(WithClock):
         director.clear()
 
     def test_server_seems_expired(self):
-        """The clock is beyond the certificate of the server, and the server is started again: until it is set right, nothing
-        can be done, and then all goes on."""
+        """The clock is beyond the certificate of the server, and the server is started again: until it is set right,
+        nothing can be done, and then all goes on."""
         clock, controller = self.run_with_clock("expired", "--leader-elect=false")
         director = life.Director(self.api)
         with controller:
@@ -185,28 +190,32 @@ class Webhooks(WithClock):
 
     def install(self):
         self.port = support.apiserver.free_ports(1)[0]
-        hook = {"name": "validator.pytorchjob.training-operator.kubeflow.org", "sideEffects": "None", "failurePolicy": "Fail",
-                "admissionReviewVersions": ["v1"],
+        hook = {"name": "validator.pytorchjob.training-operator.kubeflow.org", "sideEffects": "None",
+                "failurePolicy": "Fail", "admissionReviewVersions": ["v1"],
                 "clientConfig": {"service": {"name": "training-operator", "namespace": "swap", "port": self.port,
                                              "path": "/validate-kubeflow-org-v1-pytorchjob"}},
                 "rules": [{"apiGroups": ["kubeflow.org"], "apiVersions": ["v1"], "operations": ["CREATE"],
                            "resources": ["pytorchjobs"]}],
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "swap"}}}
         objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "swap"}},
-                   {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "training-operator-webhook-cert", "namespace": "swap"}},
-                   {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "training-operator", "namespace": "swap"},
+                   {"apiVersion": "v1", "kind": "Secret",
+                    "metadata": {"name": "training-operator-webhook-cert", "namespace": "swap"}},
+                   {"apiVersion": "v1", "kind": "Service",
+                    "metadata": {"name": "training-operator", "namespace": "swap"},
                     "spec": {"type": "ExternalName", "externalName": "localhost"}},
                    {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
                     "metadata": {"name": SWAPPED}, "webhooks": [hook]}]
         self.api.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
     def test_certificate(self):
-        """One that was made by a wrong clock is not valid yet by the right one, and is replaced as soon as that is there."""
+        """One that was made by a wrong clock is not valid yet by the right one, and is replaced as soon as that is
+        there."""
         self.install()
         (self.folder / "certificates").mkdir()
         clock, controller = self.run_with_clock("webhooks", "--leader-elect=false")
         controller.environment["MY_POD_NAMESPACE"] = "swap"
-        controller.command += [f"--webhook-server-port={self.port}", f"--webhook-cert-dir={self.folder / 'certificates'}"]
+        controller.command += [f"--webhook-server-port={self.port}",
+                               f"--webhook-cert-dir={self.folder / 'certificates'}"]
         with controller:
             for at, wall_s in enumerate((None, 400 * DAY_S, 0)):
                 if wall_s is not None:
@@ -218,8 +227,10 @@ class Webhooks(WithClock):
         self.api.kubectl("delete", "validatingwebhookconfiguration", SWAPPED)
 
     def served(self):
-        """-> what somebody who connects now says of the certificate; the API server keeps its connection, and goes on"""
-        _, text = self.api.request("GET", f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{SWAPPED}")
+        """-> what somebody who connects now says of the certificate; the API server keeps its connection, and goes
+        on"""
+        _, text = self.api.request(
+            "GET", f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{SWAPPED}")
         bundle = json.loads(text)["webhooks"][0]["clientConfig"].get("caBundle", "")
         try:
             context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
@@ -252,8 +263,8 @@ class Election(WithClock):
             wait_for("renewed", lambda: self.lease()["renewTime"] != renewed)
 
     def test_election(self):
-        """Only what runs on matters to a Lease: neither a leader nor who waits minds a clock that is set. Who has slept for
-        longer than a Lease lasts has lost it, though its program did not notice."""
+        """Only what runs on matters to a Lease: neither a leader nor who waits minds a clock that is set. Who has slept
+        for longer than a Lease lasts has lost it, though its program did not notice."""
         clock, first = self.run_with_clock("first")
         other_clock, other = self.run_with_clock("other", user="other")
         director = life.Director(self.api)

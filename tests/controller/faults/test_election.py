@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_election.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: two controllers with the rights of `roundhouse manifests`,
-and elections in which an answer fails or the rights go and come, on a real API server.
+"""test_election.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: two controllers with the rights of `roundhouse
+manifests`, and elections in which an answer fails or the rights go and come, on a real API server.
 
-Jobs come all the time, so whoever works writes. The API server's audit log says that all writes are those of who holds the Lease.
+Jobs come all the time, so whoever works writes. The API server's audit log says that all writes are those of who holds
+the Lease.
 """
 import contextlib
 import functools
@@ -42,7 +43,8 @@ def late(seconds):
 FAULTS = {
     "403": proxy.Fault("forbidden", 403, "Forbidden"), "429": proxy.FAULTS["busy"], "500": proxy.FAULTS["error"],
     "500-done": proxy.FAULTS["error-after"], "lost": proxy.FAULTS["cut-before"], "lost-done": proxy.FAULTS["cut-after"],
-    "silence": proxy.FAULTS["silence-before"], "silence-done": proxy.FAULTS["silence-after"], "late-3": late(3), "late-12": late(12)}
+    "silence": proxy.FAULTS["silence-before"], "silence-done": proxy.FAULTS["silence-after"], "late-3": late(3),
+    "late-12": late(12)}
 
 
 class Position:
@@ -61,10 +63,11 @@ def takes(call):
 
 
 POSITIONS = [
-    Position("first-look", "controller", 1), Position("create", "controller", 1, takes), Position("renewal", "controller", 2, takes),
-    Position("later-renewal", "controller", 3, takes), Position("release", "controller", 1, gives_up),
-    Position("other-first-look", "other", 1), Position("other-look", "other", 3), Position("other-takes", "other", 1, takes),
-    Position("other-renews", "other", 2, takes)]
+    Position("first-look", "controller", 1), Position("create", "controller", 1, takes),
+    Position("renewal", "controller", 2, takes), Position("later-renewal", "controller", 3, takes),
+    Position("release", "controller", 1, gives_up),
+    Position("other-first-look", "other", 1), Position("other-look", "other", 3),
+    Position("other-takes", "other", 1, takes), Position("other-renews", "other", 2, takes)]
 
 
 class Election:
@@ -105,12 +108,14 @@ class Elections(field.Field):
 
     def manifests(self, namespace):
         """-> what the manifests grant in the namespace, for our two users"""
-        done = subprocess.run([field.ROUNDHOUSE, "manifests", "--namespaced", f"--namespace={namespace}", "--without-crds", "-o", "json"],
+        done = subprocess.run([field.ROUNDHOUSE, "manifests", "--namespaced", f"--namespace={namespace}",
+                               "--without-crds", "-o", "json"],
                               check=True, capture_output=True, text=True)
         objects = [item for item in json.loads(done.stdout)["items"] if item["kind"] in RIGHTS]
         for item in objects:
             if item["kind"] == "RoleBinding":
-                item["subjects"] = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user} for user in USERS]
+                item["subjects"] = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}
+                                    for user in USERS]
         return objects
 
     def install(self, election, urls=None):
@@ -132,7 +137,8 @@ class Elections(field.Field):
             election.jobs += 1
             template = {"spec": {"containers": [{"name": "pytorch", "image": "i:1"}]}}
             self.ask("POST", f"/apis/kubeflow.org/v1/namespaces/{election.namespace}/pytorchjobs",
-                     {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": f"job-{election.jobs}"},
+                     {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
+                      "metadata": {"name": f"job-{election.jobs}"},
                       "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1, "template": template}}}}, (201,))
         time.sleep(PACE_S)
 
@@ -184,7 +190,8 @@ class Elections(field.Field):
         self.grant([item for item in self.manifests(election.namespace) if item["metadata"]["name"] == BINDING])
 
     def test_rights_go_for_a_moment(self):
-        """For four seconds: the holder goes on, and the other waits. On a busy machine it may be as long as a holder may go on."""
+        """For four seconds: the holder goes on, and the other waits. On a busy machine it may be as long as a holder
+        may go on."""
         election, first, other = self.begin("moment")
         began = time.monotonic()
         self.take_away(election)
@@ -206,8 +213,8 @@ class Elections(field.Field):
         self.assertEqual(self.witnessed(election), [])
 
     def test_rights_go_for_long(self):
-        """The holder ends, is started anew, and works without a Lease, which the other never does; it ends as soon as the Lease
-        can be read, and the other waits for as long as that may take."""
+        """The holder ends, is started anew, and works without a Lease, which the other never does; it ends as soon as
+        the Lease can be read, and the other waits for as long as that may take."""
         election, first, other = self.begin("long")
         self.take_away(election)
         self.feed_until("it ends", lambda: first.process.poll() is not None, election)
@@ -252,11 +259,13 @@ class Elections(field.Field):
     # --- the end
 
     def test_ends_with_requests_in_flight(self):
-        """What was sent and not answered may still be done, so the Lease is not given back: the other waits until it has run out."""
+        """What was sent and not answered may still be done, so the Lease is not given back: the other waits until it
+        has run out."""
         holds = threading.Event()
 
         def judge(call):
-            return proxy.FAULTS["silence-before"] if holds.is_set() and call.path.endswith("/pods") and call.method == "POST" else None
+            return (proxy.FAULTS["silence-before"] if holds.is_set() and call.path.endswith("/pods")
+                    and call.method == "POST" else None)
         with proxy.Proxy(self.api, judge) as between:
             election, first, other = self.begin("unfinished", {"controller": between.url})
             holds.set()
@@ -264,7 +273,8 @@ class Elections(field.Field):
             wait_for("a request in flight", lambda: first.state()["store"]["inFlight"] > 0)
             first.process.terminate()
             self.assertEqual(first.wait(), 0)
-        (lease,) = json.loads(self.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{election.namespace}/leases"))["items"]
+        leases = f"/apis/coordination.k8s.io/v1/namespaces/{election.namespace}/leases"
+        (lease,) = json.loads(self.api.get(leases))["items"]
         self.assertNotEqual(lease["spec"]["holderIdentity"], "")
         self.feed_until("the other works", lambda: self.working(election) == "other", election)
         self.feed_for(3, election)
@@ -288,7 +298,8 @@ class Elections(field.Field):
         self.api.start("kube-apiserver")
         back = time.monotonic()
         self.feed_until("one works", lambda: self.working(election), election)
-        print(f"the server was away for {AWAY_S} s; one works {time.monotonic() - back:.1f} s after it is back", file=sys.stderr)
+        print(f"the server was away for {AWAY_S} s; one works {time.monotonic() - back:.1f} s after it is back",
+              file=sys.stderr)
         self.feed_for(5, election)
         self.assertEqual(self.witnessed(election), [])
         for one in (first, other):
@@ -312,11 +323,13 @@ class Elections(field.Field):
     def play(self, cases):
         named = {case.namespace: case for case in cases}
         with contextlib.ExitStack() as stack:
-            urls = {user: stack.enter_context(proxy.Proxy(self.api, functools.partial(self.judge, named, user))).url for user in USERS}
+            urls = {user: stack.enter_context(proxy.Proxy(self.api, functools.partial(self.judge, named, user))).url
+                    for user in USERS}
             for case in cases:
                 self.install(case, urls)
                 case.two["controller"].start()
-            self.feed_until("first ones work", lambda: all(self.working(case) or case.two["controller"].assert_alive() for case in cases),
+            self.feed_until("first ones work", lambda: all(self.working(case) or case.two["controller"].assert_alive()
+                                                           for case in cases),
                             *cases)
             for case in cases:
                 case.two["other"].start()

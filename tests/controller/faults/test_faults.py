@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_faults.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: faults at every call of a job's life, on a real API server.
+"""test_faults.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: faults at every call of a job's life, on a real API
+server.
 
-Every case is a job in a namespace of its own, with a controller of its own behind a proxy that does one thing wrong. The API
-server's audit log says what was really done.
+Every case is a job in a namespace of its own, with a controller of its own behind a proxy that does one thing wrong.
+The API server's audit log says what was really done.
 """
 import os
 import unittest

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_operations.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: what happens to a cluster while it is operated.
 
-On a real API server, with the rights of `roundhouse manifests`. With --all there are as many jobs as docs/operations.md says.
+On a real API server, with the rights of `roundhouse manifests`. With --all there are as many jobs as docs/operations.md
+says.
 """
 import collections
 import contextlib
@@ -35,7 +36,8 @@ def path(namespace, name=""):
 def job(name, policy="Never", replicas=1, **run_policy):
     template = {"spec": {"containers": [{"name": "pytorch", "image": "i:1"}]}}
     return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name}, "spec": {
-        "runPolicy": run_policy, "pytorchReplicaSpecs": {"Worker": {"replicas": replicas, "restartPolicy": policy, "template": template}}}}
+        "runPolicy": run_policy, "pytorchReplicaSpecs": {"Worker": {"replicas": replicas, "restartPolicy": policy,
+                                                                    "template": template}}}}
 
 
 def peak_mib(controller):
@@ -54,7 +56,8 @@ class Administrator(threading.local):
 
     def __init__(self, api):
         super().__init__()
-        self.connection = http.client.HTTPSConnection("127.0.0.1", api.port, timeout=PATIENCE_S, context=self.context(api))
+        self.connection = http.client.HTTPSConnection("127.0.0.1", api.port, timeout=PATIENCE_S,
+                                                      context=self.context(api))
 
     @staticmethod
     def context(api):
@@ -84,15 +87,20 @@ class Operations(field.Field):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        done = subprocess.run([field.ROUNDHOUSE, "manifests", "--without-crds", "-o", "json"], check=True, capture_output=True, text=True)
+        done = subprocess.run([field.ROUNDHOUSE, "manifests", "--without-crds", "-o", "json"], check=True,
+                              capture_output=True, text=True)
         cls.role = next(item for item in json.loads(done.stdout)["items"]
                         if (item["kind"], item["metadata"]["name"]) == ("ClusterRole", "roundhouse"))
         cls.admin = Administrator(cls.api)
-        cls.apply(cls.role, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "roundhouse"},
-                             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "roundhouse"},
-                             "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "controller"},
+        cls.apply(cls.role, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+                             "metadata": {"name": "roundhouse"},
+                             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                                         "name": "roundhouse"},
+                             "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io",
+                                           "name": "controller"},
                                           {"kind": "ServiceAccount", "namespace": "default", "name": "controller"}]},
-                  *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("noisy", "calm")))
+                  *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+                    for name in ("noisy", "calm")))
 
     @classmethod
     def apply(cls, *objects):
@@ -122,8 +130,10 @@ class Operations(field.Field):
 
     def attempts(self, namespace, resource, verb="create", subresource=None):
         """-> the controller's requests, refused or not"""
-        return [event for event in self.api.attempts() if event["verb"] == verb and event["objectRef"].get("namespace") == namespace
-                and event["objectRef"].get("resource") == resource and event["objectRef"].get("subresource") == subresource
+        return [event for event in self.api.attempts() if event["verb"] == verb
+                and event["objectRef"].get("namespace") == namespace
+                and event["objectRef"].get("resource") == resource
+                and event["objectRef"].get("subresource") == subresource
                 and event["user"]["username"] == "controller"]
 
     def assert_small(self, controller):
@@ -140,8 +150,8 @@ class Operations(field.Field):
         return config
 
     def run_with(self, config):
-        return support.Controller(field.ROUNDHOUSE, config, self.folder, "--plugins", field.PLUGINS, "--enable-scheme=PyTorchJob",
-                                  "--leader-elect=false", name=self.id())
+        return support.Controller(field.ROUNDHOUSE, config, self.folder, "--plugins", field.PLUGINS,
+                                  "--enable-scheme=PyTorchJob", "--leader-elect=false", name=self.id())
 
 
 def replace(file, text):
@@ -177,7 +187,8 @@ class Tokens(Operations):
             wait_for("old token refused", lambda: self.is_refused(old))
             self.assertNotIn("Unauthorized", controller.text())
             self.create("calm", job("second"))
-            controller.wait_for_log(f'cannot authenticate: Unauthorized; context "test", user "user": the token in {file} is not accepted')
+            controller.wait_for_log('cannot authenticate: Unauthorized; context "test", user "user": the token in '
+                                    f'{file} is not accepted')
             replace(file, new)
             start = time.monotonic()
             wait_for("second", lambda: self.pods("calm", f"?labelSelector={LABEL}=second"), PATIENCE_S)
@@ -211,7 +222,8 @@ class Authorities(Operations):
         other.issue("apiserver", "/CN=kube-apiserver", "IP:127.0.0.1")
         self.api.stop("kube-apiserver")
         command = self.api.daemons["kube-apiserver"].command
-        for flag, file in (("--tls-cert-file", other.cert("apiserver")), ("--tls-private-key-file", other.key("apiserver"))):
+        for flag, file in (("--tls-cert-file", other.cert("apiserver")),
+                           ("--tls-private-key-file", other.key("apiserver"))):
             command[command.index(flag) + 1] = str(file)
         self.api.ca, self.api.connection = other.cert("ca"), None
         self.api.start("kube-apiserver")
@@ -226,7 +238,8 @@ class Terminating(Operations):
         with self.controller("terminating", "--leader-elect=false") as controller:
             self.create("noisy", *(job(name, suspend=True) for name in names))
             self.ask("DELETE", "/api/v1/namespaces/noisy")  # nothing finishes that here
-            self.each(names, lambda name: self.ask("PATCH", path("noisy", name), {"spec": {"runPolicy": {"suspend": False}}}))
+            self.each(names, lambda name: self.ask("PATCH", path("noisy", name),
+                                                   {"spec": {"runPolicy": {"suspend": False}}}))
             wait_for("refusals", lambda: len(self.attempts("noisy", "pods")) >= len(names))
             counts = [(time.monotonic(), self.attempted())]
             for number in range(3):
@@ -235,7 +248,8 @@ class Terminating(Operations):
                 self.say(f"job of another namespace: {self.assert_served(f'calm-{number}'):.2f} s")
                 counts.append((time.monotonic(), self.attempted()))
             # on a busy machine each took longer than that
-            grown = [round(10 * (later - before) / (end - start)) for (start, before), (end, later) in zip(counts, counts[1:])]
+            grown = [round(10 * (later - before) / (end - start)) for (start, before),
+                     (end, later) in zip(counts, counts[1:])]
             self.say(f"creates in each 10 s: {grown}; {peak_mib(controller):.1f} MiB; CPU {cpu_s(controller):.2f} s")
             self.assertLess(grown[2], 4 * len(names))
             self.assertLess(len(self.attempts("noisy", "pytorchjobs", "patch", "status")), 6 * len(names))
@@ -250,9 +264,11 @@ class Invalid(Operations):
 
     def assert_written_once(self, names):
         """Each job has failed by one write and has one Event, and nothing else was made or written for it."""
-        found = collections.Counter((event["verb"], event["objectRef"]["resource"], event["objectRef"]["name"].partition(".")[0])
+        found = collections.Counter((event["verb"], event["objectRef"]["resource"],
+                                     event["objectRef"]["name"].partition(".")[0])
                                     for event in self.events("noisy"))
-        self.assertEqual(found, {(*what, name): 1 for name in names for what in (("patch", "pytorchjobs"), ("create", "events"))})
+        self.assertEqual(found, {(*what, name): 1 for name in names
+                                 for what in (("patch", "pytorchjobs"), ("create", "events"))})
 
     def test_invalid(self):
         names = [f"job-{number}" for number in range(2000 if field.ALL else 100)]
@@ -293,8 +309,10 @@ class Flood(Operations):
             wait_for("all pods", lambda: self.count("noisy", "pods") >= len(names), 10 * PATIENCE_S)
             took = time.monotonic() - start
             self.assert_idle(controller)
-            self.say(f"{len(names)} jobs in {created:.1f} s, their pods in {took:.1f} s; {len(waited)} jobs of another namespace, one after the "
-                     f"other, have their pods after {sorted(waited)[len(waited) // 2]:.2f} s in the median, {max(waited):.2f} s at most; "
+            self.say(f"{len(names)} jobs in {created:.1f} s, their pods in {took:.1f} s; {len(waited)} jobs of "
+                     "another namespace, one after the "
+                     f"other, have their pods after {sorted(waited)[len(waited) // 2]:.2f} s in the median, "
+                     f"{max(waited):.2f} s at most; "
                      f"{peak_mib(controller):.1f} MiB; CPU {cpu_s(controller):.2f} s")
             self.assert_small(controller)
         self.assertEqual(len(self.attempts("noisy", "pods")), len(names), "each pod is created once")
@@ -306,9 +324,11 @@ class Restarts(Operations):
     """Pods fail as soon as they are made, again and again, and nothing limits that."""
 
     def fail_all(self, over):
-        state = {"name": "pytorch", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": {"terminated": {"exitCode": 137}}}
+        state = {"name": "pytorch", "image": "i", "imageID": "", "ready": False, "restartCount": 0,
+                 "state": {"terminated": {"exitCode": 137}}}
         while not over.is_set():
-            names = [pod["metadata"]["name"] for pod in self.pods("noisy") if pod.get("status", {}).get("phase") == "Pending"]
+            names = [pod["metadata"]["name"] for pod in self.pods("noisy")
+                     if pod.get("status", {}).get("phase") == "Pending"]
             self.each(names, lambda name: self.admin.ask("PATCH", f"/api/v1/namespaces/noisy/pods/{name}/status",
                                                          {"status": {"phase": "Failed", "containerStatuses": [state]}}))
 
@@ -328,7 +348,8 @@ class Restarts(Operations):
             finally:
                 over.set()
                 kubelet.join()
-            self.say(f"{count} jobs: pods in each 15 s: {made}; {peak_mib(controller):.1f} MiB; CPU {cpu_s(controller):.2f} s")
+            self.say(f"{count} jobs: pods in each 15 s: {made}; {peak_mib(controller):.1f} MiB; CPU "
+                     f"{cpu_s(controller):.2f} s")
             self.assert_small(controller)
 
 

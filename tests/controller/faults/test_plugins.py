@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_plugins.py ROUNDHOUSE PLUGIN_DIR HOSTILE [unittest's words]: a plugin that hangs, crashes, is slow or takes all memory.
+"""test_plugins.py ROUNDHOUSE PLUGIN_DIR HOSTILE [unittest's words]: a plugin that hangs, crashes, is slow or takes all
+memory.
 
-On a real API server, with the rights of `roundhouse manifests`: jobs of other kinds go on, so do other jobs of the plugin, the
-job at which it fails says so, and the controller lives.
+On a real API server, with the rights of `roundhouse manifests`: jobs of other kinds go on, so do other jobs of the
+plugin, the job at which it fails says so, and the controller lives.
 """
 import http.client
 import json
@@ -31,7 +32,8 @@ def job(kind, name, **annotations):
     group, word, _, container = kind
     template = {"spec": {"containers": [{"name": container, "image": "i:1"}]}}
     return {"apiVersion": group, "kind": word, "metadata": {"name": name, "annotations": annotations},
-            "spec": {f"{container}ReplicaSpecs": {"Worker": {"replicas": 1, "restartPolicy": "Never", "template": template}}}}
+            "spec": {f"{container}ReplicaSpecs": {"Worker": {"replicas": 1, "restartPolicy": "Never",
+                                                             "template": template}}}}
 
 
 class Plugins(field.Field):
@@ -39,7 +41,8 @@ class Plugins(field.Field):
     options = {"groups": []}
 
     def call(self, *words):
-        return json.loads(subprocess.run([field.ROUNDHOUSE, *words, "-o", "json"], check=True, capture_output=True, text=True).stdout)
+        return json.loads(subprocess.run([field.ROUNDHOUSE, *words, "-o", "json"], check=True, capture_output=True,
+                                         text=True).stdout)
 
     def install(self, plugin):
         """The definitions, and the rights that the manifests grant with this plugin."""
@@ -48,8 +51,9 @@ class Plugins(field.Field):
         shutil.copy(HOSTILE, folder / f"{plugin}.so")
         items = self.call("manifests", "--without-crds", "--plugins", str(folder))["items"]
         role = next(item for item in items if (item["kind"], item["metadata"]["name"]) == ("ClusterRole", "roundhouse"))
-        binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "roundhouse"},
-                   "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "roundhouse"},
+        binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+                   "metadata": {"name": "roundhouse"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+                                                                   "kind": "ClusterRole", "name": "roundhouse"},
                    "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "controller"}]}
         crds = subprocess.run([field.ROUNDHOUSE, "crds", "--plugins", str(folder), "--kind", "HostileJob"], check=True,
                               capture_output=True, text=True).stdout
@@ -76,9 +80,9 @@ class Plugins(field.Field):
         config = self.folder / f"{plugin}.ini"
         config.write_text(f"[plugins]\ntime-limit = {limit}\n", encoding="utf-8")
         config.chmod(0o644)
-        return support.Controller(field.ROUNDHOUSE, self.kubeconfig(), self.folder, "--plugins", folder, "--leader-elect=false",
-                                  "--enable-scheme=PyTorchJob", "--enable-scheme=HostileJob", name=plugin,
-                                  environment={"ROUNDHOUSE_CONFIG": str(config)})
+        return support.Controller(field.ROUNDHOUSE, self.kubeconfig(), self.folder, "--plugins", folder,
+                                  "--leader-elect=false", "--enable-scheme=PyTorchJob", "--enable-scheme=HostileJob",
+                                  name=plugin, environment={"ROUNDHOUSE_CONFIG": str(config)})
 
     def create(self, kind, name, **annotations):
         path = JOBS.format(group=kind[0], plural=kind[2])
@@ -86,7 +90,8 @@ class Plugins(field.Field):
         self.assertIn(status, (201, 409), answer)  # 409: the first of two requests had succeeded
 
     def condition(self, name, kind=HARMFUL, word="Stalled"):
-        found = self.ask("GET", JOBS.format(group=kind[0], plural=kind[2]) + f"/{name}")[1].get("status", {}).get("conditions", [])
+        found = self.ask("GET", JOBS.format(group=kind[0], plural=kind[2]) + f"/{name}")[1].get("status",
+                {}).get("conditions", [])
         return next((c for c in found if c["type"] == word and c["status"] == "True"), None)
 
     def has_pod(self, name):
@@ -128,7 +133,8 @@ class Plugins(field.Field):
             self.drop(f"{plugin}-bad", f"{plugin}-good", *others)
 
     def test_one_that_hangs(self):
-        self.play("objects-sleep", "1s", "it did not come back from objects() within 1 s", "it failed at this job 3 times")
+        self.play("objects-sleep", "1s", "it did not come back from objects() within 1 s",
+                  "it failed at this job 3 times")
 
     def test_while_one_hangs(self):
         """The limit is longer than the test: whoever waited for the plugin would wait for ever."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_storms.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: many jobs at once while servers, connections and controllers
-die, on a real API server. Its audit log says what was really done.
+"""test_storms.py ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]: many jobs at once while servers, connections and
+controllers die, on a real API server. Its audit log says what was really done.
 """
 import contextlib
 import functools
@@ -53,7 +53,8 @@ class Storm(field.Field):
 
     def test_server_is_killed(self):
         """What a server did in its last moment may be missing in its log; nothing may be there twice."""
-        self.storm("server", *[lambda: self.api.restart("kube-apiserver", signal.SIGKILL)] * (3 if field.ALL else 1), exact=False)
+        self.storm("server", *[lambda: self.api.restart("kube-apiserver", signal.SIGKILL)] * (3 if field.ALL else 1),
+                   exact=False)
 
     def test_store_is_killed(self):
         self.storm("store", *[lambda: self.api.restart("etcd", signal.SIGKILL)] * (3 if field.ALL else 1), exact=False)
@@ -67,8 +68,8 @@ class Storm(field.Field):
         self.storm("away", away, exact=False)
 
     def test_connections_are_cut(self):
-        """HTTP/2: all that is under way on a connection goes with it, after a random count of bytes. What the server has done for
-        a client that is gone may stand in its log as a failure."""
+        """HTTP/2: all that is under way on a connection goes with it, after a random count of bytes. What the server
+        has done for a client that is gone may stand in its log as a failure."""
         for seed in range(4 if field.ALL else 1):
             with self.subTest(seed=seed), proxy.Cutter(self.api, seed, limit=8) as cutter:
                 self.storm(f"cut-{seed}", exact=False, url=cutter.url)
@@ -168,7 +169,8 @@ class Leaders(field.Field):
             self.assertIn("was lost", first.text())
 
     def test_one_of_two_is_killed_in_a_burst(self):
-        """Started at once, and many jobs come at once: whoever works dies with much under way, and the other makes up for it."""
+        """Started at once, and many jobs come at once: whoever works dies with much under way, and the other makes up
+        for it."""
         users, fallen, made = ("controller", "other"), [], itertools.count(1)
         two = {}
 
@@ -199,7 +201,8 @@ class Leaders(field.Field):
         director.clear()
 
     def test_lease_is_lost_in_the_middle_of_writes(self):
-        """The Lease cannot be renewed while creates are under way, and these come to the server when another works already."""
+        """The Lease cannot be renewed while creates are under way, and these come to the server when another works
+        already."""
         lost, other_works = threading.Event(), threading.Event()
 
         def judge(call):
@@ -211,7 +214,8 @@ class Leaders(field.Field):
         with contextlib.ExitStack() as stack:
             between = stack.enter_context(proxy.Proxy(self.api, judge))
             stack.callback(other_works.set)
-            first, other = self.controller("renews-first", url=between.url), self.controller("renews-other", user="other")
+            first, other = self.controller("renews-first", url=between.url), self.controller("renews-other",
+                                                                                             user="other")
             for one in (first, other):
                 stack.callback(one.kill)
             first.start()
@@ -251,8 +255,8 @@ class Moody(field.Field):
         with self.controller("moody", "--enable-scheme=MoodyJob", "--leader-elect=false") as controller:
             one = director.add("moody")
             peers = {"replicas": 2, "template": {"spec": {"containers": [{"name": "moody", "image": "i:1"}]}}}
-            director.ask("POST", self.PATH, {"apiVersion": "example.org/v1", "kind": "MoodyJob", "metadata": {"name": "m"},
-                                             "spec": {"moodyReplicaSpecs": {"Peer": peers}}})
+            director.ask("POST", self.PATH, {"apiVersion": "example.org/v1", "kind": "MoodyJob",
+                                             "metadata": {"name": "m"}, "spec": {"moodyReplicaSpecs": {"Peer": peers}}})
             wait_for("the plugin's words", lambda: "not with two" in self.api.kubectl("describe", "moodyjob", "m", "-n",
                                                                                       "moody").stdout)
             one.begin()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_gang.py ROUNDHOUSE JAX_DIR: jobs under gang schedulers, on a real API server; the schedulers' part is played by hand."""
+"""test_gang.py ROUNDHOUSE JAX_DIR: jobs under gang schedulers, on a real API server; the schedulers' part is played by
+hand."""
 import json
 import pathlib
 import sys
@@ -21,13 +22,16 @@ FIELDS = {VOLCANO: {"minMember": "integer", "queue": "string", "priorityClassNam
 
 
 def definition(api_version):
-    """-> the CRD of a scheduler's PodGroups, as far as it matters here; Volcano's has a status of its own, as the real ones"""
+    """-> the CRD of a scheduler's PodGroups, as far as it matters here; Volcano's has a status of its own, as the real
+    ones"""
     group, _, version = api_version.partition("/")
     quantities = {"type": "object", "additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "string"}],
                                                              "x-kubernetes-int-or-string": True}}
     spec = {"type": "object", "properties": {**{name: {"type": kind} for name, kind in FIELDS[api_version].items()},
                                              "minResources": quantities}}
-    schema = {"type": "object", "properties": {"spec": spec, "status": {"type": "object", "properties": {"phase": {"type": "string"}}}}}
+    schema = {"type": "object", "properties": {"spec": spec,
+                                               "status": {"type": "object",
+                                                          "properties": {"phase": {"type": "string"}}}}}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             # the group's own names are reserved unless this says otherwise
             "metadata": {"name": f"podgroups.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved"}},
@@ -69,7 +73,8 @@ class Gang(Case):
         owned = self.owned(uid)
         for name, item in self.groups().items():
             if item["metadata"]["ownerReferences"][0]["uid"] == uid:
-                owned["PodGroup", name] = compare_objects.strip({**item, "apiVersion": self.api_version, "kind": "PodGroup"})
+                owned["PodGroup", name] = compare_objects.strip({**item, "apiVersion": self.api_version,
+                                                                 "kind": "PodGroup"})
         return owned
 
     def drop_all(self, body, uid):
@@ -109,10 +114,12 @@ class Gang(Case):
             self.let_in(body, uid)
             wait_for("pods", lambda: len(self.pods("life")) == 2)
             for suspend in (True, False):
-                self.api.kubectl("patch", "pytorchjob", "life", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": {"suspend": suspend}}}))
+                self.api.kubectl("patch", "pytorchjob", "life", "--type=merge", "-p",
+                                 json.dumps({"spec": {"runPolicy": {"suspend": suspend}}}))
                 wait_for("PodGroup", lambda: ("life" in self.groups()) != suspend)
                 for pod in self.pods("life") if suspend else []:
-                    self.request("DELETE", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}?gracePeriodSeconds=0")
+                    self.request(
+                        "DELETE", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}?gracePeriodSeconds=0")
             self.let_in(body, uid)
             pods = wait_for("pods", lambda: len(p := self.pods("life")) == 2 and p)
             self.api.kubectl("patch", "pytorchjob", "life", "--type=merge", "-p",
@@ -159,7 +166,8 @@ class Volcano(Gang):
 
     def wait_waiting(self, body):
         plural, name = body["kind"].lower() + "s", body["metadata"]["name"]
-        return wait_for("it waits", lambda: self.request("GET", self.path(plural, name=name))[1].get("status", {}).get("lastReconcileTime"))
+        return wait_for("it waits", lambda: self.request("GET", self.path(plural, name=name))[1].get("status",
+                {}).get("lastReconcileTime"))
 
     def test_goldens(self):
         self.check_goldens()
@@ -175,7 +183,8 @@ class Volcano(Gang):
         with self.controller("--gang-scheduler-name=volcano"):
             body = job("queued")
             uid = self.begin(body)
-            status, answer = self.request("PATCH", self.group_path("queued"), {"spec": {"queue": "research"}}, "application/merge-patch+json")
+            status, answer = self.request("PATCH", self.group_path("queued"), {"spec": {"queue": "research"}},
+                                          "application/merge-patch+json")
             self.assertEqual(status, 200, answer)
             self.enqueue("queued")
             wait_for("pods", lambda: len(self.pods("queued")) == 2)

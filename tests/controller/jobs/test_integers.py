@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_integers.py ROUNDHOUSE JAX_DIR [TEST...]: integers come through as they are, from file to API server.
 
-The fields are those of the pod schema that the program carries; for each value the API server's own answer to a pod is the
-judge. The controller has the rights that `roundhouse manifests` grants.
+The fields are those of the pod schema that the program carries; for each value the API server's own answer to a pod is
+the judge. The controller has the rights that `roundhouse manifests` grants.
 """
 import copy
 import json
@@ -17,23 +17,26 @@ from case import JAX, ROUNDHOUSE, Case, job, main, support  # noqa: E402
 from support import wait_for  # noqa: E402
 
 SCHEMA = pathlib.Path(__file__).resolve().parents[3] / "conf" / "pod-template.openapi.json"
-VALUES = [1, 600, 2**31 - 1, 2**31, -2**31, -2**31 - 1, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, -2**63, 2**63, -2**63 - 1]
+VALUES = [1, 600, 2**31 - 1, 2**31, -2**31, -2**31 - 1, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, -2**63, 2**63,
+          -2**63 - 1]
 TERM = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 ITEM = {"key": "a", "path": "a"}
 DOWNWARD = {"path": "a", "fieldRef": {"fieldPath": "metadata.name"}}
 # What must stand beside a field, by the end of the path of the object that holds it.
 BESIDE = {
-    "Containers[]": {"name": "c", "image": "i"}, "containers[]": {"name": "c", "image": "i"}, "ports[]": {"containerPort": 1},
+    "Containers[]": {"name": "c", "image": "i"}, "containers[]": {"name": "c", "image": "i"},
+    "ports[]": {"containerPort": 1},
     "nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[]": {"preference": TERM},
     "podAffinity.preferredDuringSchedulingIgnoredDuringExecution[]": {"podAffinityTerm": {"topologyKey": "a"}},
     "podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[]": {"podAffinityTerm": {"topologyKey": "a"}},
     "tolerations[]": {"key": "a", "operator": "Exists", "effect": "NoExecute"}, "volumes[]": {"name": "v"},
     "topologySpreadConstraints[]": {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule"},
-    "awsElasticBlockStore": {"volumeID": "a"}, "gcePersistentDisk": {"pdName": "a"}, "fc": {"targetWWNs": ["a"], "lun": 0},
-    "iscsi": {"targetPortal": "a", "iqn": "iqn.2001-04.com.example:a"}, "volumes[].configMap": {"name": "a"},
-    "volumes[].secret": {"secretName": "a"}, "sources[].configMap": {"name": "a"}, "sources[].secret": {"name": "a"},
-    "configMap.items[]": ITEM, "secret.items[]": ITEM, "downwardAPI.items[]": DOWNWARD, "serviceAccountToken": {"path": "a"},
+    "awsElasticBlockStore": {"volumeID": "a"}, "gcePersistentDisk": {"pdName": "a"},
+    "fc": {"targetWWNs": ["a"], "lun": 0}, "iscsi": {"targetPortal": "a", "iqn": "iqn.2001-04.com.example:a"},
+    "volumes[].configMap": {"name": "a"}, "volumes[].secret": {"secretName": "a"}, "sources[].configMap": {"name": "a"},
+    "sources[].secret": {"name": "a"}, "configMap.items[]": ITEM, "secret.items[]": ITEM,
+    "downwardAPI.items[]": DOWNWARD, "serviceAccountToken": {"path": "a"},
     "volumeClaimTemplate": {"spec": CLAIM},
 }
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -43,7 +46,8 @@ HANDLERS = ("grpc", "httpGet", "tcpSocket")
 LITERALS = ["0", "-0", "+5", "1_000", "1__0", "017", "0o17", "0x1F", "-0x10", "0b101", "08", "1e3", "1.0", "5.",
             "9007199254740993", "9223372036854775807", "-9223372036854775808", "9_223_372_036_854_775_807", "1e18",
             "0x7fffffffffffffff", "9007199254740993.0", "!!int 7", "!!int 0x10"]
-JSON_LITERALS = ["0", "-0", "1e3", "1.0", "1E+3", "9007199254740993", "9223372036854775807", "-9223372036854775808", "1e18"]
+JSON_LITERALS = ["0", "-0", "1e3", "1.0", "1E+3", "9007199254740993", "9223372036854775807", "-9223372036854775808",
+                 "1e18"]
 
 
 def fields():
@@ -149,7 +153,8 @@ class Integers(Case):
     @classmethod
     def account(cls):
         """-> a kubeconfig with the rights of the manifests"""
-        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
+        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True,
+                                 text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=objects)
         token = cls.api.kubectl("create", "token", "roundhouse", "-n", "roundhouse").stdout.strip()
         path = cls.folder / "account.kubeconfig"
@@ -226,7 +231,8 @@ class Integers(Case):
         chosen = {}
         for path, value, status, message in self.rows:
             leaf = path.rsplit(".", 1)[-1]
-            if status in (400, 422) and value in (2**31, 2**53 + 1, 2**63 - 1, -2**63) and str(value) in message and path.startswith("spec."):
+            if status in (400, 422) and value in (2**31, 2**53 + 1, 2**63 - 1,
+                                                  -2**63) and str(value) in message and path.startswith("spec."):
                 chosen.setdefault((leaf, value), path)
         with self.controller(kubeconfig=self.account(), name="refused"):
             waiting = {}
@@ -238,7 +244,8 @@ class Integers(Case):
                     continue
                 waiting[f"refused-{number}"] = (path, value)
             for name, (path, value) in waiting.items():
-                found = wait_for(f"{path} = {value}", lambda: [c for c in self.conditions_of(name) if c["type"] in ("Stalled", "Failed")])
+                found = wait_for(f"{path} = {value}", lambda: [c for c in self.conditions_of(name)
+                                                               if c["type"] in ("Stalled", "Failed")])
                 self.assertIn(str(value), found[0]["message"], path)
         self.assertGreater(len(waiting), 30)
 
@@ -246,25 +253,35 @@ class Integers(Case):
         """What a tolerationSeconds is, to kubectl and to render."""
         listed = [(number, literal) for number, literal in enumerate(literals)]
         pods = "\n---\n".join(text_of("v1", "Pod", number, '{"containers": [{"name": "c", "image": "i"}], '
-                                      '"tolerations": [{"tolerationSeconds": %s}]}' % literal) for number, literal in listed)
-        jobs = "\n---\n".join(text_of("kubeflow.org/v1", "PyTorchJob", number, '{"pytorchReplicaSpecs": {"Worker": {"template": {"spec": '
-                                      '{"containers": [{"name": "pytorch", "image": "i"}], "tolerations": [{"tolerationSeconds": %s}]}}}}}'
+                                      '"tolerations": [{"tolerationSeconds": %s}]}' % literal) for number,
+                              literal in listed)
+        jobs = "\n---\n".join(text_of("kubeflow.org/v1", "PyTorchJob", number,
+                                      '{"pytorchReplicaSpecs": {"Worker": {"template": {"spec": '
+                                      '{"containers": [{"name": "pytorch", "image": "i"}], "tolerations": '
+                                      '[{"tolerationSeconds": %s}]}}}}}'
                                       % literal) for number, literal in listed)
-        theirs = self.api.kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", text=pods).stdout
-        wanted = [int(one) if one.lstrip("-").isdigit() else one for one in re.findall(r'"tolerationSeconds": (.*)', theirs)]
-        done = subprocess.run([ROUNDHOUSE, "render", "--plugins", JAX, "-o", "json", "-"], input=jobs, capture_output=True, text=True)
+        theirs = self.api.kubectl("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-",
+                                  text=pods).stdout
+        wanted = [int(one) if one.lstrip("-").isdigit() else one
+                  for one in re.findall(r'"tolerationSeconds": (.*)', theirs)]
+        done = subprocess.run([ROUNDHOUSE, "render", "--plugins", JAX, "-o", "json", "-"], input=jobs,
+                              capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        ours = [p["spec"]["tolerations"][0]["tolerationSeconds"] for p in json.loads(done.stdout)["items"] if p["kind"] == "Pod"]
+        ours = [p["spec"]["tolerations"][0]["tolerationSeconds"] for p in json.loads(done.stdout)["items"]
+                if p["kind"] == "Pod"]
         self.assertEqual([(literal, repr(value)) for literal, value in zip(literals, ours)],
                          [(literal, repr(value)) for literal, value in zip(literals, wanted)])
 
     def test_literals_of_yaml(self):
         self.compare_literals(LITERALS,
-                              lambda version, kind, number, spec: f'apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x{number}}}\nspec: {spec}\n')
+                              lambda version, kind, number,
+                              spec: f'apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x{number}}}\nspec: '
+                              f'{spec}\n')
 
     def test_literals_of_json(self):
         self.compare_literals(JSON_LITERALS, lambda version, kind, number, spec:
-                              f'{{"apiVersion": "{version}", "kind": "{kind}", "metadata": {{"name": "x{number}"}}, "spec": {spec}}}')
+                              f'{{"apiVersion": "{version}", "kind": "{kind}", "metadata": {{"name": "x{number}"}}, '
+                              f'"spec": {spec}}}')
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ def main(roundhouse, jax):
                                      stdout=subprocess.PIPE, preexec_fn=apiserver.die_with_parent)
             try:
                 base = "http://" + re.search(r"[\d.]+:\d+", proxy.stdout.readline()).group(0)
-                command = [sys.executable, "-B", str(GOLDENS / "play_lives.py"), base, str(GOLDENS / "lives"), *sys.argv[3:],
-                           "--allow", str(GOLDENS / "differences.json")]
+                command = [sys.executable, "-B", str(GOLDENS / "play_lives.py"), base, str(GOLDENS / "lives"),
+                           *sys.argv[3:], "--allow", str(GOLDENS / "differences.json")]
                 return subprocess.run(command).returncode
             finally:
                 proxy.terminate()

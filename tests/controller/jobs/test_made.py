@@ -52,7 +52,8 @@ class Made(case.Case):
             self.assertRegex(key, "^[0-9a-f]{32}$")
             claim = self.read(f"{CORE}/persistentvolumeclaims/disk")
             self.assertNotIn("ownerReferences", claim["metadata"])
-            self.assertEqual(claim["metadata"]["labels"]["roundhouse.dev/job-uid"], self.read(f"{GROUP}/k")["metadata"]["uid"])
+            self.assertEqual(claim["metadata"]["labels"]["roundhouse.dev/job-uid"],
+                             self.read(f"{GROUP}/k")["metadata"]["uid"])
             first = controller.text()
         with self.controller("--leader-elect=false", name="second") as controller:
             # pods are created anew: the Secret is looked at, and is the one of the ledger
@@ -63,7 +64,8 @@ class Made(case.Case):
             self.request("DELETE", f"{CORE}/secrets/k-keys")
         owner = self.read(f"{GROUP}/k")["metadata"]
         status, answer = self.request("POST", f"{CORE}/secrets", {"metadata": {"name": "k-keys", "ownerReferences": [
-            {"apiVersion": "example.org/v1", "kind": "KeypairJob", "name": "k", "uid": owner["uid"], "controller": True}]},
+            {"apiVersion": "example.org/v1", "kind": "KeypairJob", "name": "k", "uid": owner["uid"],
+             "controller": True}]},
             "data": {"key": base64.b64encode(b"forged").decode()}})
         self.assertEqual(status, 201, answer)
         with self.controller("--leader-elect=false", name="third") as controller:
@@ -80,7 +82,8 @@ class Made(case.Case):
     def test_render(self):
         file = self.folder / "k.json"
         file.write_text(json.dumps(JOB))
-        done = subprocess.run([case.ROUNDHOUSE, "render", "--plugins", case.JAX, "-o", "json", str(file)], check=True, capture_output=True, text=True)
+        done = subprocess.run([case.ROUNDHOUSE, "render", "--plugins", case.JAX, "-o", "json", str(file)], check=True,
+                              capture_output=True, text=True)
         secret = next(item for item in json.loads(done.stdout)["items"] if item["kind"] == "Secret")
         self.assertEqual(secret["stringData"], {"key": "(made by the controller)"})
         self.assertIsNone(re.search("[0-9a-f]{32}", json.dumps(secret)))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_odd.py ROUNDHOUSE JAX_DIR: objects that are legal and odd, on a real API server: none of them harms another's job."""
+"""test_odd.py ROUNDHOUSE JAX_DIR: objects that are legal and odd, on a real API server: none of them harms another's
+job."""
 import json
 import pathlib
 import sys
@@ -23,7 +24,8 @@ class Odd(Case):
         cls.cluster = cls.enterClassContext(cls().controller("--leader-elect=false"))
 
     def assert_works(self):
-        """A further job gets its pods, so all earlier events are processed; no request is repeated endlessly, no watch fails."""
+        """A further job gets its pods, so all earlier events are processed; no request is repeated endlessly, no watch
+        fails."""
         name = f"further-{self.id().rpartition('_')[2]}"
         self.create(job(name))
         wait_for(f"pods of {name}", lambda: len(self.pods(name)) == 2)
@@ -33,7 +35,8 @@ class Odd(Case):
 
     def is_idle(self):
         state = self.cluster.state()
-        return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"], state["store"]["inFlight"]) == (0, 0, 0, 0)
+        return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
+                state["store"]["inFlight"]) == (0, 0, 0, 0)
 
     def begin(self, body, plural="pytorchjobs", phase="Running"):
         """A job whose two pods are there, and run. -> its pods"""
@@ -56,7 +59,8 @@ class Odd(Case):
     def lose(self, pod, code=138):
         """It ends in a way that starts it again, where ExitCode says so."""
         meta = pod["metadata"]
-        state = {"name": "pytorch", "image": "i", "imageID": "", "ready": False, "restartCount": 0, "state": {"terminated": {"exitCode": code}}}
+        state = {"name": "pytorch", "image": "i", "imageID": "", "ready": False, "restartCount": 0,
+                 "state": {"terminated": {"exitCode": code}}}
         self.patch(f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status",
                    {"status": {"phase": "Failed", "containerStatuses": [state]}})
 
@@ -68,7 +72,8 @@ class Odd(Case):
 
     def job_events(self, name, namespace="default"):
         """-> reasons and messages of the job's Events"""
-        return [(e["reason"], e["message"]) for e in self.items("v1", "events", namespace) if e["involvedObject"].get("name") == name]
+        return [(e["reason"], e["message"]) for e in self.items("v1", "events", namespace)
+                if e["involvedObject"].get("name") == name]
 
     def restarting(self, name, **metadata):
         body = job(name)
@@ -82,7 +87,8 @@ class Odd(Case):
         """U+0000, which ends a text in C: in a job, in its template, in a pod."""
         body = job("zero")
         body["metadata"]["annotations"] = {"example.org/zero": "a\x00b", "example.org/half": "\ud800"}
-        body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["env"] = [{"name": "ZERO", "value": "a\x00b"}]
+        body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["env"] = [{"name": "ZERO",
+                "value": "a\x00b"}]
         self.begin(body)
         self.patch_pod("zero-worker-0", {"annotations": {"example.org/zero": "\x00"}})
         self.assert_works()
@@ -92,7 +98,8 @@ class Odd(Case):
         """No type of ours says how deep a template is."""
         for depth in (60, 120, 400):
             name = f"deep-{depth}"
-            text = json.dumps(job(name)).replace('"image": "i:1"', '"image": "i:1", "deep": ' + '{"a":' * depth + "1" + "}" * depth)
+            text = json.dumps(job(name)).replace('"image": "i:1"',
+                                                 '"image": "i:1", "deep": ' + '{"a":' * depth + "1" + "}" * depth)
             status, answer = self.api.request("POST", self.path("pytorchjobs"), text)
             self.assertEqual(status, 201, answer[:300])
             wait_for(f"pods of {name}", lambda: len(self.pods(name)) == 2)
@@ -129,20 +136,24 @@ class Odd(Case):
         wait_for("words", lambda: any("annotations: Too long" in message for _, message in self.job_events("full")))
         self.assertEqual(self.uids("full"), {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods})
         self.patch(self.path("pytorchjobs", name="full"), {"metadata": {"annotations": {"example.org/large": None}}})
-        wait_for("another pod", lambda: self.uids("full").get("full-worker-0") not in (None, pods[0]["metadata"]["uid"]))
+        wait_for("another pod", lambda: self.uids("full").get("full-worker-0") not in (None,
+                                                                                       pods[0]["metadata"]["uid"]))
         self.assert_works()
         self.drop_job("full")
 
     def test_ledgers_of_others(self):
         """What stands in its annotation is of another job, or is no ledger."""
-        for at, text in enumerate(("{", "[]", "null", '{"uid":5}', "x" * 100000, '{"uid":"u","attempt":7,"types":{"Worker":{"restarts":-5}}}')):
+        for at, text in enumerate(("{", "[]", "null", '{"uid":5}', "x" * 100000,
+                                   '{"uid":"u","attempt":7,"types":{"Worker":{"restarts":-5}}}')):
             self.begin(self.restarting(f"junk-{at}", annotations={LEDGER: text}))
         for at in range(6):
             self.patch(self.path("pytorchjobs", name=f"junk-{at}"), {"metadata": {"annotations": {LEDGER: "}"}}})
             pods = self.pods(f"junk-{at}")
             self.lose(pods[0])
-            wait_for("another pod", lambda: self.uids(f"junk-{at}").get(f"junk-{at}-worker-0") not in (None, pods[0]["metadata"]["uid"]))
-            ledger = json.loads(self.request("GET", self.path("pytorchjobs", name=f"junk-{at}"))[1]["metadata"]["annotations"][LEDGER])
+            wait_for("another pod", lambda: self.uids(f"junk-{at}").get(f"junk-{at}-worker-0") not in (None,
+                    pods[0]["metadata"]["uid"]))
+            ledger = json.loads(self.request("GET", self.path("pytorchjobs",
+                                                              name=f"junk-{at}"))[1]["metadata"]["annotations"][LEDGER])
             self.assertEqual(ledger["types"]["Worker"]["restarts"], {"exit": 1}, ledger)
         self.assert_works()
         for at in range(6):
@@ -156,7 +167,8 @@ class Odd(Case):
         for wrong in ("junk", None):
             self.patch_pod("labelled-worker-0", {"labels": {INDEX: wrong}})
             wait_for("stalled", lambda: self.conditions("labelled").get("Stalled") == "True")
-            self.assertTrue(any(reason == "FailedCreatePod" and "is labelled as another replica or as none" in message and INDEX in message
+            self.assertTrue(any(reason == "FailedCreatePod" and "is labelled as another replica or as none" in message
+                                and INDEX in message
                                 for reason, message in self.job_events("labelled")), self.job_events("labelled"))
             self.assert_works()
             self.patch_pod("labelled-worker-0", {"labels": {INDEX: "0"}})
@@ -188,12 +200,14 @@ class Odd(Case):
         """Pods that run stay as they are; the next one is made by what the job says then."""
         pods = self.begin(self.restarting("changed"))
         template = {"spec": {"containers": [{"name": "pytorch", "image": "other:2"}]}}
-        self.patch(self.path("pytorchjobs", name="changed"), {"spec": {"pytorchReplicaSpecs": {"Worker": {"template": template}}}})
+        self.patch(self.path("pytorchjobs", name="changed"),
+                   {"spec": {"pytorchReplicaSpecs": {"Worker": {"template": template}}}})
         self.assert_works()
         self.assertEqual(self.uids("changed"), {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in pods})
         self.lose(pods[1])
         image = wait_for("another pod", lambda: [pod["spec"]["containers"][0]["image"] for pod in self.pods("changed")
-                                                 if pod["metadata"]["uid"] not in (pods[0]["metadata"]["uid"], pods[1]["metadata"]["uid"])])
+                                                 if pod["metadata"]["uid"] not in (pods[0]["metadata"]["uid"],
+                                                                                   pods[1]["metadata"]["uid"])])
         self.assertEqual(image, ["other:2"])
         self.drop_job("changed")
 
@@ -221,7 +235,8 @@ class Odd(Case):
         self.assert_works()
         self.assertEqual(self.uids("kept")["kept-worker-0"], pods[0]["metadata"]["uid"])
         self.patch_pod("kept-worker-0", {"finalizers": None})
-        wait_for("another pod", lambda: self.uids("kept").get("kept-worker-0") not in (None, pods[0]["metadata"]["uid"]))
+        wait_for("another pod", lambda: self.uids("kept").get("kept-worker-0") not in (None,
+                                                                                       pods[0]["metadata"]["uid"]))
         self.drop_job("kept")
 
     def test_suspended_job_is_deleted(self):
@@ -232,7 +247,8 @@ class Odd(Case):
         self.assertEqual(self.pods("asleep"), [])
 
     def test_name_comes_again(self):
-        """Deleted and created at once: what the former job had is not the new one's, and what is collected is made anew."""
+        """Deleted and created at once: what the former job had is not the new one's, and what is collected is made
+        anew."""
         old = self.begin(job("again"))
         self.request("DELETE", self.path("pytorchjobs", name="again"))
         new = self.create(job("again"))["metadata"]["uid"]
@@ -248,7 +264,8 @@ class Odd(Case):
         self.drop_job("again")
 
     def test_two_kinds_of_one_name(self):
-        """They want pods of the same names: the first has them, the other says so, and has them when the first is gone."""
+        """They want pods of the same names: the first has them, the other says so, and has them when the first is
+        gone."""
         first = self.begin(job("twin"))
         self.create(job("twin", kind="TFJob"), "tfjobs")
         wait_for("stalled", lambda: self.conditions("twin", "tfjobs").get("Stalled") == "True")

@@ -230,8 +230,8 @@ class Refused(Case):
         self.drop_job("queued")
 
     def test_node_is_lost(self):
-        """A pod on a dead node stays, being deleted: if the job requests it, it is force-deleted by its UID, and an event
-        has the cause."""
+        """A pod on a dead node stays, being deleted: if the job requests it, it is force-deleted by its UID, and an
+        event has the cause."""
         with self.controller("--leader-elect=false", name="lost") as controller:
             names = ("patient", "forced")
             for name in names:
@@ -251,7 +251,8 @@ class Refused(Case):
             wait_for("another pod", lambda: self.uid("forced-worker-0") not in (None, before["forced"]))
             self.wait_idle(controller)
             self.assertEqual(self.uid("patient-worker-0"), before["patient"])
-            wait_for("event", lambda: "forced-worker-0" in self.job_events("forced").get(("Warning", "ForcedDeletePod"), ""))
+            wait_for("event", lambda: "forced-worker-0" in self.job_events("forced").get(("Warning", "ForcedDeletePod"),
+                                                                                         ""))
             self.assertIn("its node dead may be lost", self.job_events("forced")["Warning", "ForcedDeletePod"])
             self.assertFalse(any("force" in r.lower() for _, r in self.job_events("patient")))
         for name in names:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_unreadable.py ROUNDHOUSE JAX_DIR: jobs that were stored before the CRD forbade what they say; on a real API server."""
+"""test_unreadable.py ROUNDHOUSE JAX_DIR: jobs that were stored before the CRD forbade what they say; on a real API
+server."""
 import pathlib
 import sys
 
@@ -39,20 +40,24 @@ class Unreadable(Case):
         return next((c for c in body.get("status", {}).get("conditions", []) if c["type"] == "Failed"), None)
 
     def job_events(self, name):
-        return [(e["reason"], e["message"], e["count"]) for e in self.items("v1", "events") if e["involvedObject"].get("name") == name]
+        return [(e["reason"], e["message"], e["count"]) for e in self.items("v1", "events")
+                if e["involvedObject"].get("name") == name]
 
     def patches(self):
-        return [e["requestURI"] for e in self.api.audit_events() if e["verb"] == "patch" and e.get("userAgent", "").startswith("roundhouse")
+        return [e["requestURI"] for e in self.api.audit_events() if e["verb"] == "patch"
+                and e.get("userAgent", "").startswith("roundhouse")
                 and e["objectRef"]["resource"] == "pytorchjobs"]
 
     def wait_idle(self, controller):
         def idle():
             state = controller.state()
-            return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"], state["store"]["inFlight"]) == (0, 0, 0, 0)
+            return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
+                    state["store"]["inFlight"]) == (0, 0, 0, 0)
         wait_for("idle", idle)
 
     def test_condition_and_event(self):
-        """It fails as other jobs that are not valid, once, also after a restart of the controller; and begins when it is corrected."""
+        """It fails as other jobs that are not valid, once, also after a restart of the controller; and begins when it
+        is corrected."""
         for name in ("first", "second"):
             with self.controller("--leader-elect=false", name=name) as controller:
                 failed = wait_for("failed", lambda: self.failed("old"))
@@ -65,11 +70,14 @@ class Unreadable(Case):
         self.assertIn(f"spec.runPolicy.backoffLimit: Invalid value: {TOO_MANY}", failed["message"])
         self.assertEqual(self.job_events("old"), [("PyTorchJobFailedValidation", failed["message"], 1)])
         self.assertEqual(len([uri for uri in self.patches() if "/old" in uri]), 1)
-        self.assertEqual((self.pods("old"), self.items("v1", "services", query="?labelSelector=training.kubeflow.org/job-name=old")), ([], []))
+        self.assertEqual((self.pods("old"), self.items("v1", "services",
+                                                       query="?labelSelector=training.kubeflow.org/job-name=old")),
+                         ([], []))
         self.assertEqual((self.failed("theirs"), self.job_events("theirs")), (None, []))
         with self.controller("--leader-elect=false", name="third"):
             better = {"spec": {"runPolicy": {"backoffLimit": 3}}}
-            status, answer = self.request("PATCH", self.path("pytorchjobs", name="old"), better, "application/merge-patch+json")
+            status, answer = self.request("PATCH", self.path("pytorchjobs", name="old"), better,
+                                          "application/merge-patch+json")
             self.assertEqual(status, 200, answer)
             wait_for("pods", lambda: len(self.pods("old")) == 2)
             wait_for("created", lambda: self.conditions("old") == {"Created": "True"})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two plugins serve two versions of one resource on a real API server: nothing is pruned, and each job is handled by one plugin alone.
+"""Two plugins serve two versions of one resource on a real API server: nothing is pruned, and each job is handled by
+one plugin alone.
 
 Words of the command line: ROUNDHOUSE FOLDER [unittest's words]; FOLDER has twin.so, which serves MPIJob of v2beta1.
 """
@@ -16,8 +17,10 @@ MERGE = "application/merge-patch+json"
 
 def mpi_job(name, version, policy=None, **spec):
     template = {"spec": {"containers": [{"name": "mpi", "image": "i:1"}]}}
-    return {"apiVersion": f"kubeflow.org/{version}", "kind": "MPIJob", "metadata": {"name": name, "namespace": "default"},
-            "spec": {"runPolicy": policy or {}, "mpiReplicaSpecs": {"Launcher": {"template": template}, "Worker": {"template": template}},
+    return {"apiVersion": f"kubeflow.org/{version}", "kind": "MPIJob",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"runPolicy": policy or {}, "mpiReplicaSpecs": {"Launcher": {"template": template},
+                                                                    "Worker": {"template": template}},
                      **spec}}
 
 
@@ -49,19 +52,22 @@ class Versions(case.Case):
     def assert_handled_by(self, name, version):
         pod, env = self.variables(name)
         self.assertEqual(env.get("TWIN"), "kubeflow.org/v2beta1" if version == "v2beta1" else None, env)
-        self.assertEqual([owner["apiVersion"] for owner in pod["metadata"]["ownerReferences"]], [f"kubeflow.org/{version}"])
+        self.assertEqual([owner["apiVersion"] for owner in pod["metadata"]["ownerReferences"]],
+                         [f"kubeflow.org/{version}"])
         job = wait_for("status", lambda: (lambda one: one if one.get("status") else None)(self.read(version, name)))
         self.assertEqual(job["metadata"]["annotations"]["roundhouse.dev/version"], version)
         # the server keeps no records of an object whose records somebody cleared
         for entry in job["metadata"].get("managedFields", []):
             if entry.get("subresource") == "status":
                 self.assertEqual(entry["apiVersion"], f"kubeflow.org/{version}")
-        owners = {owner["apiVersion"] for pod in self.pods(name) for owner in pod["metadata"].get("ownerReferences", [])}
+        owners = {owner["apiVersion"] for pod in self.pods(name)
+                  for owner in pod["metadata"].get("ownerReferences", [])}
         self.assertEqual(owners, {f"kubeflow.org/{version}"})
 
     def test_each_job_is_handled_by_the_plugin_of_its_version(self):
         for isolation in ("process", "none"):
-            with self.subTest(isolation=isolation), self.controller(f"--plugin-isolation={isolation}", name=isolation) as controller:
+            with self.subTest(isolation=isolation), self.controller(f"--plugin-isolation={isolation}",
+                                                                    name=isolation) as controller:
                 old, new = f"old-{isolation}", f"new-{isolation}"
                 self.make(mpi_job(old, "v1", mainContainer="mpi", cleanPodPolicy="All"))
                 self.make(mpi_job(new, "v2beta1", mpiImplementation="Intel", sshAuthMountPath="/keys"))
@@ -87,7 +93,8 @@ class Versions(case.Case):
         with self.controller(name="after"):
             pod = self.launcher("stays")
             self.request("DELETE", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}?gracePeriodSeconds=0")
-            wait_for("another pod", lambda: (self.launcher("stays") or pod)["metadata"]["uid"] != pod["metadata"]["uid"])
+            wait_for("another pod", lambda: (self.launcher("stays")
+                                             or pod)["metadata"]["uid"] != pod["metadata"]["uid"])
             self.assert_handled_by("stays", "v2beta1")
         self.drop("stays")
 

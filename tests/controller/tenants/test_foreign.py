@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_foreign.py ROUNDHOUSE JAX_DIR: names that a job needs and that belong to another, on a real API server.
 
-The controller has the rights that `roundhouse manifests` grants. A tenant may edit one namespace and have jobs there; he may
-neither make roles nor bind them. No garbage collector runs.
+The controller has the rights that `roundhouse manifests` grants. A tenant may edit one namespace and have jobs there;
+he may neither make roles nor bind them. No garbage collector runs.
 """
 import json
 import pathlib
@@ -21,9 +21,10 @@ TENANT = "limited"
 POWER = [{"apiGroups": [RBAC], "resources": ["roles"], "verbs": ["create", "update"]},
          {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "delete"]}]
 # What no launcher may do: verb, group, resource.
-FORBIDDEN = [("create", "", "pods"), ("delete", "", "pods"), ("update", RBAC, "roles"), ("create", RBAC, "roles"), ("get", "", "secrets")]
-PLURALS = {"ConfigMap": "v1/configmaps", "ServiceAccount": "v1/serviceaccounts", "Role": f"{RBAC}/v1/roles", "Pod": "v1/pods",
-           "RoleBinding": f"{RBAC}/v1/rolebindings", "Service": "v1/services"}
+FORBIDDEN = [("create", "", "pods"), ("delete", "", "pods"), ("update", RBAC, "roles"), ("create", RBAC, "roles"),
+             ("get", "", "secrets")]
+PLURALS = {"ConfigMap": "v1/configmaps", "ServiceAccount": "v1/serviceaccounts", "Role": f"{RBAC}/v1/roles",
+           "Pod": "v1/pods", "RoleBinding": f"{RBAC}/v1/rolebindings", "Service": "v1/services"}
 
 
 def mpi_job(name, **policy):
@@ -54,7 +55,8 @@ def role_of(name):
 
 def binding_of(name):
     """It cannot be made the job's by another content: a roleRef stays as it is."""
-    return thing("RoleBinding", f"{name}-launcher", subjects=[], roleRef={"apiGroup": RBAC, "kind": "Role", "name": "other"})
+    return thing("RoleBinding", f"{name}-launcher", subjects=[],
+                 roleRef={"apiGroup": RBAC, "kind": "Role", "name": "other"})
 
 
 def pod_of(name):
@@ -66,37 +68,43 @@ class Foreign(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
+        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True,
+                                 text=True).stdout
         cls.api.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=objects)
         cls.api.kubectl("create", "namespace", SPACE)
-        cls.api.kubectl("create", "clusterrole", "jobs", "--verb=*", "--resource=mpijobs.kubeflow.org,pytorchjobs.kubeflow.org")
+        cls.api.kubectl("create", "clusterrole", "jobs", "--verb=*",
+                        "--resource=mpijobs.kubeflow.org,pytorchjobs.kubeflow.org")
         # Nobody sums up the parts of `edit` here.
         for role in ("system:aggregate-to-edit", "system:aggregate-to-view", "jobs"):
-            cls.api.kubectl("create", "rolebinding", role.replace(":", "-"), f"--clusterrole={role}", f"--user={TENANT}", f"--namespace={SPACE}")
+            cls.api.kubectl("create", "rolebinding", role.replace(":", "-"), f"--clusterrole={role}",
+                            f"--user={TENANT}", f"--namespace={SPACE}")
         path = cls.folder / "account.kubeconfig"
-        cls.api.write_kubeconfig(path, {"token": cls.api.kubectl("create", "token", "roundhouse", "-n", "roundhouse").stdout.strip()})
+        cls.api.write_kubeconfig(path, {"token": cls.api.kubectl("create", "token", "roundhouse", "-n",
+                                                                 "roundhouse").stdout.strip()})
         cls.cluster = cls.enterClassContext(cls().controller(kubeconfig=path))
 
     # --- what people do
 
     def tenant(self, body):
         """The tenant makes an object."""
-        done = subprocess.run([self.api.programs / "kubectl", "create", "-f", "-", "-o", "json"], text=True, capture_output=True,
-                              input=json.dumps(body), env={**self.api.environment(), "KUBECONFIG": str(self.api.kubeconfig_of(TENANT))})
+        done = subprocess.run([self.api.programs / "kubectl", "create", "-f", "-", "-o", "json"], text=True,
+                              capture_output=True, input=json.dumps(body),
+                              env={**self.api.environment(), "KUBECONFIG": str(self.api.kubeconfig_of(TENANT))})
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
     def administrator(self, body, owner=None):
         if owner:
-            body["metadata"]["ownerReferences"] = [{"apiVersion": GROUP, "kind": "MPIJob", "name": owner["metadata"]["name"],
-                                                    "uid": owner["metadata"]["uid"], "controller": True}]
+            body["metadata"]["ownerReferences"] = [{"apiVersion": GROUP, "kind": "MPIJob",
+                                                    "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+                                                    "controller": True}]
         status, answer = self.request("POST", path_of(body["kind"]), body)
         self.assertEqual(status, 201, answer)
         return answer
 
     def resume(self, name):
-        status, answer = self.request("PATCH", self.path("mpijobs", SPACE, name), {"spec": {"runPolicy": {"suspend": False}}},
-                                      "application/merge-patch+json")
+        status, answer = self.request("PATCH", self.path("mpijobs", SPACE, name),
+                                      {"spec": {"runPolicy": {"suspend": False}}}, "application/merge-patch+json")
         self.assertEqual(status, 200, answer)
 
     # --- what is seen
@@ -110,17 +118,21 @@ class Foreign(Case):
         """Whether the account of the launcher of job @name may do that."""
         status, answer = self.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
             "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-            "spec": {"user": f"system:serviceaccount:{SPACE}:{name}-launcher", "groups": ["system:serviceaccounts", f"system:serviceaccounts:{SPACE}"],
-                     "resourceAttributes": {"namespace": SPACE, "verb": verb, "group": group, "resource": resource, "name": of, "subresource": sub}}})
+            "spec": {"user": f"system:serviceaccount:{SPACE}:{name}-launcher",
+                     "groups": ["system:serviceaccounts", f"system:serviceaccounts:{SPACE}"],
+                     "resourceAttributes": {"namespace": SPACE, "verb": verb, "group": group, "resource": resource,
+                                            "name": of, "subresource": sub}}})
         self.assertEqual(status, 201, answer)
         return answer["status"]["allowed"]
 
     def events(self, name, reason):
-        return [e for e in self.items("v1", "events", SPACE) if e["involvedObject"].get("name") == name and e["reason"] == reason]
+        return [e for e in self.items("v1", "events", SPACE) if e["involvedObject"].get("name") == name
+                and e["reason"] == reason]
 
     def stalled(self, name, plural="mpijobs"):
         body = self.request("GET", self.path(plural, SPACE, name))[1]
-        return next((c for c in body.get("status", {}).get("conditions", []) if (c["type"], c["status"]) == ("Stalled", "True")), None)
+        return next((c for c in body.get("status", {}).get("conditions", [])
+                     if (c["type"], c["status"]) == ("Stalled", "True")), None)
 
     def assert_gained_nothing(self, name):
         for verb, group, resource in FORBIDDEN:
@@ -134,19 +146,23 @@ class Foreign(Case):
         self.assertFalse(self.may(name, "create", "", "pods", "another", "exec"))
         self.assert_gained_nothing(name)
         uid = self.request("GET", self.path("mpijobs", SPACE, name))[1]["metadata"]["uid"]
-        for kind, of in (("ConfigMap", "config"), ("ServiceAccount", "launcher"), ("Role", "launcher"), ("RoleBinding", "launcher")):
+        for kind, of in (("ConfigMap", "config"), ("ServiceAccount", "launcher"), ("Role", "launcher"),
+                         ("RoleBinding", "launcher")):
             found = self.find(kind, f"{name}-{of}")
             self.assertEqual([owner["uid"] for owner in found["metadata"]["ownerReferences"]], [uid], kind)
 
     def check(self, name, foreign, pods=()):
-        """A job, beside something of another that has a name of its own: V1's words, nothing made, and on it goes without it."""
+        """A job, beside something of another that has a name of its own: V1's words, nothing made, and on it goes
+        without it."""
         kind, taken = foreign["kind"], foreign["metadata"]["name"]
         self.tenant(mpi_job(name))
         wait_for("stalled", lambda: self.stalled(name))
         # It has been looked at once more.
-        event = wait_for("event again", lambda: [e for e in self.events(name, "ErrResourceExists") if e.get("count", 1) > 1])[0]
+        event = wait_for("event again", lambda: [e for e in self.events(name, "ErrResourceExists")
+                                                 if e.get("count", 1) > 1])[0]
         self.assertEqual((event["type"], event["message"]),
-                         ("Warning", f'Resource "{taken}" of MPIJobKind "{kind}" already exists and is not managed by MPIJob'))
+                         ("Warning", f'Resource "{taken}" of MPIJobKind "{kind}" already exists and is not managed by '
+                          'MPIJob'))
         self.assertEqual(self.stalled(name)["reason"], "MPIJobErrResourceExists")
         self.assertIn(event["message"], self.stalled(name)["message"])
         self.assertEqual({pod["metadata"]["name"] for pod in self.pods(name, SPACE)}, set(pods))
@@ -196,7 +212,8 @@ class Foreign(Case):
         self.assertIn('cannot create Service served-worker-0: services "served-worker-0" already exists', message)
         self.assertTrue(self.events("served", "FailedCreateService"))
         wait_for("pods", lambda: len(self.pods("served", SPACE)) == 2)
-        self.assertEqual(self.find("Service", "served-worker-0")["metadata"]["resourceVersion"], foreign["metadata"]["resourceVersion"])
+        self.assertEqual(self.find("Service", "served-worker-0")["metadata"]["resourceVersion"],
+                         foreign["metadata"]["resourceVersion"])
         self.request("DELETE", path_of("Service", "served-worker-0"))
         wait_for("not stalled", lambda: not self.stalled("served", "pytorchjobs"))
 
@@ -208,7 +225,8 @@ class Foreign(Case):
         return body
 
     def test_role_that_bears_the_uid(self):
-        """Who may not grant a right may yet make its role bear any owner. It says what is wanted before anybody is bound to it."""
+        """Who may not grant a right may yet make its role bear any owner. It says what is wanted before anybody is
+        bound to it."""
         role = self.administrator(role_of("forged"), self.suspended("forged"))
         self.resume("forged")
         self.assert_runs("forged")

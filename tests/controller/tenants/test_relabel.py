@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_relabel.py ROUNDHOUSE JAX_DIR [unittest's words]: labels of pods change, and what goes while nobody watches is replaced.
+"""test_relabel.py ROUNDHOUSE JAX_DIR [unittest's words]: labels of pods change, and what goes while nobody watches is
+replaced.
 
 The controller has the rights that `roundhouse manifests` gives it.
 """
@@ -26,7 +27,8 @@ class Relabel(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
+        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True,
+                                 text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=objects)
         cls.token = cls.api.kubectl("create", "token", "roundhouse", "-n", "roundhouse").stdout.strip()
 
@@ -39,15 +41,16 @@ class Relabel(Case):
         return path
 
     def start(self, name, url=None):
-        return self.controller("--leader-elect=false", "--enable-scheme=PyTorchJob", kubeconfig=self.account(url), name=name)
+        return self.controller("--leader-elect=false", "--enable-scheme=PyTorchJob", kubeconfig=self.account(url),
+                               name=name)
 
     def uid(self, pod, namespace="default"):
         status, body = self.request("GET", f"/api/v1/namespaces/{namespace}/pods/{pod}")
         return body["metadata"]["uid"] if status == 200 else None
 
     def relabel(self, pod, labels, namespace="default"):
-        status, body = self.request("PATCH", f"/api/v1/namespaces/{namespace}/pods/{pod}", {"metadata": {"labels": labels}},
-                                    "application/merge-patch+json")
+        status, body = self.request("PATCH", f"/api/v1/namespaces/{namespace}/pods/{pod}",
+                                    {"metadata": {"labels": labels}}, "application/merge-patch+json")
         self.assertEqual(status, 200, body)
 
     def delete(self, pod, namespace="default"):
@@ -73,11 +76,13 @@ class Relabel(Case):
         self.assertEqual(len(self.pods(name)), 2)
 
     def test_labels(self):
-        """Another job's name, the name of no job, no operator, another operator; one after the other, and no start between."""
+        """Another job's name, the name of no job, no operator, another operator; one after the other, and no start
+        between."""
         with self.start("labels"):
             self.begin("other")
             self.begin("mine")
-            for labels in ({LABEL: "other"}, {LABEL: "nobody"}, {OPERATOR: None}, {OPERATOR: "tfjob-controller"}, {PREFIX + "replica-index": "x"}):
+            for labels in ({LABEL: "other"}, {LABEL: "nobody"}, {OPERATOR: None}, {OPERATOR: "tfjob-controller"},
+                           {PREFIX + "replica-index": "x"}):
                 with self.subTest(labels):
                     self.check("mine", labels)
             self.assertEqual(len(self.pods("other")), 2)
@@ -98,7 +103,8 @@ class Relabel(Case):
         self.drop_job("unseen")
 
     def test_gap_with_many_labels(self):
-        """One tenant's pod has 64 labels of ours; a pod of another goes while the server has forgotten what happened."""
+        """One tenant's pod has 64 labels of ours; a pod of another goes while the server has forgotten what
+        happened."""
         gap = {"open": False, "refused": 0}
 
         def judge(call):
@@ -110,7 +116,8 @@ class Relabel(Case):
             self.api.kubectl("create", "namespace", namespace)
         # the server sorts labels: these come before job-name
         labels = {f"{PREFIX}a{number:02}": "y" for number in range(64)}
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "greedy", "labels": {**labels, LABEL: "greedy"}},
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "greedy",
+                                                                "labels": {**labels, LABEL: "greedy"}},
                 "spec": {"containers": [{"name": "c", "image": "i:1"}]}}
         status, answer = self.request("POST", "/api/v1/namespaces/tenant-a/pods", body)
         self.assertEqual(status, 201, answer)

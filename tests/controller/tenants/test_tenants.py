@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What one tenant can do to the others: test_tenants.py ROUNDHOUSE JAX_DIR, on a real API server, with the rights of our manifests.
+"""What one tenant can do to the others: test_tenants.py ROUNDHOUSE JAX_DIR, on a real API server, with the rights of
+our manifests.
 
-The controller runs within the memory that the manifests give it, in a cgroup where that can be made, and must stay far below.
-What bounds memory does not depend on how many jobs there are, so a few are enough; ROUNDHOUSE_TEST_LARGE_JOBS=100 in the environment has
-100 of them (20 minutes on two cores), and tests/bench/controller/tenants.py --large 100 measures.
+The controller runs within the memory that the manifests give it, in a cgroup where that can be made, and must stay far
+below.
+What bounds memory does not depend on how many jobs there are, so a few are enough; ROUNDHOUSE_TEST_LARGE_JOBS=100 in
+the environment has 100 of them (20 minutes on two cores), and tests/bench/controller/tenants.py --large 100 measures.
 """
 import http.client
 import json
@@ -35,13 +37,14 @@ CGROUPS = pathlib.Path("/sys/fs/cgroup")
 
 def manifests():
     """-> {(kind, name): object} of what `roundhouse manifests` prints"""
-    done = subprocess.run([case.ROUNDHOUSE, "manifests", "--without-crds", "--plugins", case.JAX], check=True, capture_output=True,
-                          text=True)
+    done = subprocess.run([case.ROUNDHOUSE, "manifests", "--without-crds", "--plugins", case.JAX], check=True,
+                          capture_output=True, text=True)
     return {(o["kind"], o["metadata"]["name"]): o for o in yaml.safe_load_all(done.stdout) if o}
 
 
 class Cgroup:
-    """The memory that the Deployment of our manifests may take; where no cgroup can be made, only VmHWM is looked at."""
+    """The memory that the Deployment of our manifests may take; where no cgroup can be made, only VmHWM is looked
+    at."""
 
     def __init__(self, limit):
         v2 = (CGROUPS / "cgroup.controllers").exists()
@@ -52,8 +55,8 @@ class Cgroup:
             (self.folder / ("memory.max" if v2 else "memory.limit_in_bytes")).write_text(str(limit))
             print(f"cgroup {self.folder}: {limit} bytes", file=sys.stderr, flush=True)
         except OSError as error:
-            print(f"NO CGROUP ({error}): the controller's limit of {limit} bytes is not enforced, VmHWM alone is looked at",
-                  file=sys.stderr, flush=True)
+            print(f"NO CGROUP ({error}): the controller's limit of {limit} bytes is not enforced, VmHWM alone is "
+                  "looked at", file=sys.stderr, flush=True)
             self.close()
             self.folder = None
 
@@ -113,7 +116,8 @@ class Tenants(case.Case):
     def setUpClass(cls):
         super().setUpClass()
         cls.objects = manifests()
-        limit = cls.objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
+        pod = cls.objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]
+        limit = pod["containers"][0]["resources"]["limits"]["memory"]
         assert limit == "128Mi", limit
         cls.cgroup = Cgroup(128 << 20)
         cls.addClassCleanup(cls.cgroup.close)
@@ -122,8 +126,10 @@ class Tenants(case.Case):
             *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": user}} for user in cls.users),
             *({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
                "metadata": {"name": "edit", "namespace": user},
-               "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "roundhouse-jobs-edit"},
-               "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}]} for user in cls.users)]}))
+               "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                           "name": "roundhouse-jobs-edit"},
+               "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}]}
+              for user in cls.users)]}))
 
     def setUp(self):
         self.grant(self.objects["ClusterRole", "roundhouse"]["rules"])
@@ -154,7 +160,8 @@ class Tenants(case.Case):
 
     def all(self, method, names, make):
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda name: self.ask(self.hostile, method, name if method != "POST" else "", make(name)), names))
+            list(pool.map(lambda name: self.ask(self.hostile, method, name if method != "POST" else "", make(name)),
+                          names))
 
     def tearDown(self):
         for tenant in (self.hostile, self.calm):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests with the hostile plugin share: copies of it, whose names say what they do, beside the plugins of the build."""
+"""What the tests with the hostile plugin share: copies of it, whose names say what they do, beside the plugins of the
+build."""
 import os
 import shutil
 import subprocess
@@ -65,15 +66,16 @@ class Case(unittest.TestCase):
         return os.path.join(self.plugins, names[0] + ".so")
 
     def environment(self, **more):
-        return {**os.environ, "ROUNDHOUSE_PLUGIN_PATH": f"{self.plugins}:{OWN}", "ROUNDHOUSE_CONFIG": self.ini, "TMPDIR": self.folder,
-                "XDG_RUNTIME_DIR": self.folder, **more}
+        return {**os.environ, "ROUNDHOUSE_PLUGIN_PATH": f"{self.plugins}:{OWN}", "ROUNDHOUSE_CONFIG": self.ini,
+                "TMPDIR": self.folder, "XDG_RUNTIME_DIR": self.folder, **more}
 
     def start(self, *words, **how):
-        return subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment(),
-                                **how)
+        return subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env=self.environment(), **how)
 
     def call(self, *words, **more):
-        return subprocess.run([PROGRAM, *words], capture_output=True, text=True, env=self.environment(**more), timeout=PATIENCE, check=False)
+        return subprocess.run([PROGRAM, *words], capture_output=True, text=True, env=self.environment(**more),
+                              timeout=PATIENCE, check=False)
 
 
 def main():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that do harm while they are asked about a job: nothing hangs, nothing is a success that is none, and the plugin is named."""
+"""Plugins that do harm while they are asked about a job: nothing hangs, nothing is a success that is none, and the
+plugin is named."""
 import os
 import signal
 import time
@@ -47,7 +48,8 @@ class Guard(Case):
         self.add("judge-loop")
         done = self.call("run", "--timeout", "1s", self.hostile)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn('plugin "judge-loop" does not come back from judge(): the time limit of the run is over', done.stderr)
+        self.assertIn('plugin "judge-loop" does not come back from judge(): the time limit of the run is over',
+                      done.stderr)
         for number in (signal.SIGINT, signal.SIGTERM):
             self.assertEqual(self.interrupt(number), 130)
 
@@ -68,7 +70,8 @@ class Guard(Case):
     def test_pods_end_with_the_run(self):
         """The plugin hangs once a pod runs; the pod's processes are gone soon after the program."""
         mark = os.path.join(self.folder, "alive")
-        self.hostile = self.file("hostile.yaml", hostile.HOSTILE.format(replicas=1, command=f"echo $$$$ > {mark}; exec sleep 1000"))
+        self.hostile = self.file("hostile.yaml", hostile.HOSTILE.format(replicas=1,
+                                                                        command=f"echo $$$$ > {mark}; exec sleep 1000"))
         self.add("judge-late")
         done = self.call("run", self.hostile)
         self.assertEqual(done.returncode, 1, done.stderr)

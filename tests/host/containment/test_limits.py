@@ -19,7 +19,8 @@ class Limits(Case):
         return done
 
     def test_an_answer_that_is_too_large(self):
-        for name, service in (("pod-edit", "edit()"), ("pod-many", "env()"), ("objects-large", "object()"), ("validate-many", "refuse()")):
+        for name, service in (("pod-edit", "edit()"), ("pod-many", "env()"), ("objects-large", "object()"),
+                              ("validate-many", "refuse()")):
             self.fails(name, f"{service}: the answer is larger than the limit of 4194304 bytes")
 
     def test_too_many_objects(self):
@@ -34,9 +35,11 @@ class Limits(Case):
     def test_the_reason_is_on_the_job(self):
         self.add("objects-many")
         done = self.call("run", "-o", "json", self.hostile)
-        jobs = [row["object"] for row in map(json.loads, done.stdout.splitlines()) if row.get("object", {}).get("kind") == "HostileJob"]
+        jobs = [row["object"] for row in map(json.loads, done.stdout.splitlines())
+                if row.get("object", {}).get("kind") == "HostileJob"]
         failed = [condition for condition in jobs[-1]["status"]["conditions"] if condition["type"] == "Failed"]
-        self.assertEqual((failed[0]["status"], failed[0]["reason"]), ("True", "HostileJobPluginFailed"), jobs[-1]["status"])
+        self.assertEqual((failed[0]["status"], failed[0]["reason"]), ("True", "HostileJobPluginFailed"),
+                         jobs[-1]["status"])
         self.assertIn("more than the limit of 1000 objects", failed[0]["message"])
 
     def test_a_job_of_a_plugin_is_not_run_on_one_machine(self):
@@ -44,7 +47,8 @@ class Limits(Case):
         self.add("objects-child")
         done = self.call("run", self.hostile)
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("its plugin wants the job PyTorchJob child, and on one machine only the jobs of the files run", done.stdout + done.stderr)
+        self.assertIn("its plugin wants the job PyTorchJob child, and on one machine only the jobs of the files run",
+                      done.stdout + done.stderr)
         self.assertEqual([name for name in os.listdir(self.folder) if "child" in name], [])
         render = self.call("render", self.hostile)
         self.assertEqual(render.returncode, 0, render.stderr)
@@ -58,7 +62,8 @@ class Limits(Case):
         for size, code in ((1, 2), (2, 0)):
             done = self.call("lint", self.file("size.yaml", text + f"  size: {size}\n"))
             self.assertEqual(done.returncode, code, done.stdout)
-            self.assertEqual("error: spec.size: Invalid value: 1: must be greater than or equal to 2" in done.stdout, size == 1, done.stdout)
+            self.assertEqual("error: spec.size: Invalid value: 1: must be greater than or equal to 2" in done.stdout,
+                             size == 1, done.stdout)
 
 
 hostile.main()

@@ -9,7 +9,8 @@ import unittest
 import hostile
 from hostile import INSTRUMENTED, Case
 
-WHERE = {"load": "its constructors", "entry": "rh_plugin_entry_v1()", "init": "init()", "describe": "describe()", "fini": "fini()"}
+WHERE = {"load": "its constructors", "entry": "rh_plugin_entry_v1()", "init": "init()", "describe": "describe()",
+         "fini": "fini()"}
 
 
 class Probe(Case):
@@ -33,7 +34,8 @@ class Probe(Case):
 
     def test_a_crash(self):
         for where in ("load", "entry", "init", "describe", "fini"):
-            self.left_out(f"{where}-segv", WHERE[where], *([] if INSTRUMENTED else ["it crashed", "Segmentation fault"]))
+            self.left_out(f"{where}-segv", WHERE[where],
+                          *([] if INSTRUMENTED else ["it crashed", "Segmentation fault"]))
         self.left_out("init-abort", "init()")
 
     @unittest.skipIf(INSTRUMENTED, "a sanitizer's stack is larger")
@@ -41,14 +43,15 @@ class Probe(Case):
         self.left_out("load-stack", "it crashed", WHERE["load"])
 
     def test_an_end_of_the_process(self):
-        for what, places in (("exit", ("load", "init", "describe", "fini")), ("leave", ("init", "fini")), ("kernel", ("load", "describe"))):
+        for what, places in (("exit", ("load", "init", "describe", "fini")), ("leave", ("init", "fini")),
+                             ("kernel", ("load", "describe"))):
             for where in places:
                 self.left_out(f"{where}-{what}", "it ended the process", WHERE[where])
 
     def test_a_signal_from_outside_is_no_fault_of_a_plugin(self):
         self.add("init-ended")
-        done = subprocess.run([hostile.PROGRAM, "plugins", "list", "-o", "json"], capture_output=True, text=True, env=self.environment(),
-                              timeout=hostile.PATIENCE, start_new_session=True)
+        done = subprocess.run([hostile.PROGRAM, "plugins", "list", "-o", "json"], capture_output=True, text=True,
+                              env=self.environment(), timeout=hostile.PATIENCE, start_new_session=True)
         states = {os.path.basename(row["file"]): row["state"] for row in json.loads(done.stdout)}
         self.assertEqual(states["init-ended.so"], "ready", done.stderr)
 
@@ -68,7 +71,8 @@ class Probe(Case):
         self.assertIn(path, done.stderr)
 
     def test_check_names_file_and_operation(self):
-        for name, words in (("init-leave", "it ended the process in init()"), ("init-loop", "did not come back from init()")):
+        for name, words in (("init-leave", "it ended the process in init()"),
+                            ("init-loop", "did not come back from init()")):
             path = self.add(name)
             done = self.call("plugins", "check", path)
             self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
@@ -79,16 +83,20 @@ class Probe(Case):
     def test_others_beside_it_are_ready(self):
         self.add("fine", "init-segv", "load-leave")
         states = {name: row["state"] for name, row in self.states().items()}
-        self.assertEqual((states["fine.so"], states["init-segv.so"], states["load-leave.so"]), ("ready", "broken", "broken"))
-        self.assertEqual({states[f"{name}.so"] for name in ("mpi", "paddle", "pytorch", "tensorflow", "xgboost")}, {"ready"})
+        self.assertEqual((states["fine.so"], states["init-segv.so"], states["load-leave.so"]),
+                         ("ready", "broken", "broken"))
+        self.assertEqual({states[f"{name}.so"] for name in ("mpi", "paddle", "pytorch", "tensorflow", "xgboost")},
+                         {"ready"})
 
     def test_a_definition_that_cannot_be_made(self):
         """crds and manifests of all other kinds are printed."""
-        for name, words in (("cel-at", 'cel_rules[0].at is "nowhere"'), ("cel-text", "cel_rules[0].rule must be a string"),
+        for name, words in (("cel-at", 'cel_rules[0].at is "nowhere"'),
+                            ("cel-text", "cel_rules[0].rule must be a string"),
                             ("cel-empty", "cel_rules[0].rule is empty"), ("cel-none", "cel_rules[0].rule is missing"),
                             ("cel-item", "cel_rules[0] must be an object"), ("cel-open", '")" is expected'),
-                            ("cel-quote", "no closing quote"), ("cel-member", "massage"), ("cel-reason", "FieldValueInvalid"),
-                            ("rbac-item", "rbac_rules[0] must be an object"), ("columns-item", "columns[0].name must be a string"),
+                            ("cel-quote", "no closing quote"), ("cel-member", "massage"),
+                            ("cel-reason", "FieldValueInvalid"), ("rbac-item", "rbac_rules[0] must be an object"),
+                            ("columns-item", "columns[0].name must be a string"),
                             ("schema-scalar", "spec_schema.size must be a schema")):
             path = self.add(name)
             check = self.call("plugins", "check", path)
@@ -129,8 +137,9 @@ class Trust(Case):
     def test_who_else_can_write(self):
         mark = os.path.join(self.folder, "mark")
         path = self.add("fine")
-        for target, mode, words in ((path, 0o664, "by its group"), (path, 0o646, "by every user"), (self.plugins, 0o775, "by its group"),
-                                    (self.plugins, 0o777, "by every user"), (self.folder, 0o777, "by every user")):
+        for target, mode, words in ((path, 0o664, "by its group"), (path, 0o646, "by every user"),
+                                    (self.plugins, 0o775, "by its group"), (self.plugins, 0o777, "by every user"),
+                                    (self.folder, 0o777, "by every user")):
             before = os.stat(target).st_mode & 0o7777
             os.chmod(target, mode)
             done = self.call("plugins", "check", path, HOSTILE_MARK=mark)

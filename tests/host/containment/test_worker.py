@@ -79,7 +79,8 @@ class Worker(Case):
 
     def test_a_plugin_that_does_not_load_is_left_out(self):
         for where in LOADING:
-            for what, words in (("segv", "it crashed in"), ("kernel", "it ended the process in"), ("loop", "it did not come back from")):
+            for what, words in (("segv", "it crashed in"), ("kernel", "it ended the process in"),
+                                ("loop", "it did not come back from")):
                 if INSTRUMENTED and what == "segv":
                     continue
                 path = self.add(f"{where}-{what}")
@@ -106,7 +107,8 @@ class Worker(Case):
         self.add("fine", "init-segv", "load-leave")
         done = self.call("plugins", "list", "-o", "json")
         states = {os.path.basename(row["file"]): row["state"] for row in json.loads(done.stdout)}
-        self.assertEqual((states["fine.so"], states["init-segv.so"], states["load-leave.so"]), ("ready", "broken", "broken"))
+        self.assertEqual((states["fine.so"], states["init-segv.so"], states["load-leave.so"]),
+                         ("ready", "broken", "broken"))
 
     def test_a_plugin_that_is_not_of_the_release_gets_a_process_by_default(self):
         self.file("roundhouse.ini", "[plugins]\ntime-limit = 1s\n")

@@ -12,8 +12,8 @@ PATIENCE = 180
 
 def call(how, *words):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("ROUNDHOUSE_")}
-    done = subprocess.run([PROGRAM, *words, "--plugin-isolation", how], capture_output=True, text=True, env=environment, timeout=PATIENCE,
-                          check=False)
+    done = subprocess.run([PROGRAM, *words, "--plugin-isolation", how], capture_output=True, text=True, env=environment,
+                          timeout=PATIENCE, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -35,7 +35,8 @@ class Same(unittest.TestCase):
         self.same("lint", *paths)
 
     def test_what_plugins_describe(self):
-        for words in (["crds"], ["plugins", "list", "-o", "json"], ["manifests"], *(["explain", kind] for kind in ("tfjob", "mpijob"))):
+        for words in (["crds"], ["plugins", "list", "-o", "json"], ["manifests"],
+                      *(["explain", kind] for kind in ("tfjob", "mpijob"))):
             self.same(*words)
 
 

@@ -36,7 +36,8 @@ def main():
         api.kubectl("wait", "--for=condition=Established", "crd/pytorchjobs.kubeflow.org")
         environment = {**api.environment(), "NOBODY_KUBECONFIG": str(api.kubeconfig_of("nobody")),
                        "PLUGIN_KUBECONFIG": str(plugin_config(api)), "STRANGER_KUBECONFIG": str(stranger_config(api))}
-        return subprocess.run([str(PROGRAMS / "kube_http_real")], env=environment, timeout=TIMEOUT_S, check=False).returncode
+        return subprocess.run([str(PROGRAMS / "kube_http_real")], env=environment, timeout=TIMEOUT_S,
+                              check=False).returncode
 
 
 if __name__ == "__main__":

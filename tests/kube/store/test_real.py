@@ -107,8 +107,8 @@ class Follower:
 
     def __init__(self, kubeconfig, *words):
         environment = {**api.environment(), "KUBECONFIG": str(kubeconfig)}
-        self.process = subprocess.Popen([str(PROGRAMS / "kube_follow"), *words], stdout=subprocess.PIPE, text=True, env=environment,
-                                        preexec_fn=apiserver.die_with_parent)
+        self.process = subprocess.Popen([str(PROGRAMS / "kube_follow"), *words], stdout=subprocess.PIPE, text=True,
+                                        env=environment, preexec_fn=apiserver.die_with_parent)
         self.pods, self.synced, self.problems, self.calls, self.wrong = {}, 0, [], [], []
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -159,7 +159,8 @@ def change(generator, count):
         if status == 409 and generator.random() < 0.5:
             api.request("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
         elif status == 409:
-            api.request("PATCH", f"{PODS}/{name}", json.dumps({"metadata": {"annotations": {"n": str(generator.random())}}}),
+            api.request(
+                "PATCH", f"{PODS}/{name}", json.dumps({"metadata": {"annotations": {"n": str(generator.random())}}}),
                         "application/merge-patch+json")
 
 
@@ -186,8 +187,8 @@ class StoreReal(unittest.TestCase):
         self.assertIsNone(follower.process.poll())
 
     def test_conformance(self):
-        done = subprocess.run([str(PROGRAMS / "kube_store_real")], env=api.environment(), capture_output=True, text=True,
-                              timeout=10 * PATIENCE_S)
+        done = subprocess.run([str(PROGRAMS / "kube_store_real")], env=api.environment(), capture_output=True,
+                              text=True, timeout=10 * PATIENCE_S)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_follows(self):

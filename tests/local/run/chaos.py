@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kill processes of random runs at random moments. Whatever is killed, the run ends in the right condition and leaves nothing.
+"""Kill processes of random runs at random moments. Whatever is killed, the run ends in the right condition and leaves
+nothing.
 
 Usage: chaos.py PROGRAM [--kills N] [--seconds S] [--seed N]
-Ends when N kills were made, or after S seconds. The seed that it prints makes the same choices again, though not at the same moments.
+Ends when N kills were made, or after S seconds. The seed that it prints makes the same choices again, though not at the
+same moments.
 """
 import argparse
 import json

@@ -16,7 +16,8 @@ LIMIT = 180.0  # seconds after which anything that is waited for counts as hung
 
 
 def job(name="j", policy="Never", master="true", worker=None, workers=1, spec="", annotations="{}", pod=""):
-    """A PyTorchJob whose containers are shell scripts; `pod` holds further members of every pod spec, as YAML flow text."""
+    """A PyTorchJob whose containers are shell scripts; `pod` holds further members of every pod spec, as YAML flow
+    text."""
     types = [("Master", 1, master)] + ([("Worker", workers, worker)] if worker is not None else [])
     lines = ["apiVersion: kubeflow.org/v1", "kind: PyTorchJob", "metadata:", f"  name: {name}",
              f"  annotations: {annotations}", "spec:"]
@@ -35,7 +36,8 @@ def job(name="j", policy="Never", master="true", worker=None, workers=1, spec=""
 
 
 class Place:
-    """A folder that stands for /tmp and the runtime folder of one or more runs, and an environment that marks their processes."""
+    """A folder that stands for /tmp and the runtime folder of one or more runs, and an environment that marks their
+    processes."""
 
     def __init__(self, program, settings=""):
         self.program = program

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`roundhouse exec` with a run that goes on: from outside, from a pod, and as kubectl. Usage: test_exec.py PROGRAM [TEST]"""
+"""`roundhouse exec` with a run that goes on: from outside, from a pod, and as kubectl. Usage: test_exec.py PROGRAM
+[TEST]"""
 import os
 import signal
 import subprocess
@@ -18,13 +19,15 @@ class Going:
 
     def __init__(self, place, worker="exec sleep 600", **more):
         self.place, self.stopped = place, False
-        self.process = place.start(place.write("job.yaml", job(master="echo started; exec sleep 600", worker=worker, **more)))
+        self.process = place.start(place.write("job.yaml",
+                                               job(master="echo started; exec sleep 600", worker=worker, **more)))
         wait_for(lambda: self.call("j-worker-0", "true").returncode == 0, "the worker")
 
     def call(self, *words, options=(), **how):
         how.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.run([self.place.program, "exec", *options, words[0], "--", *words[1:]], env=self.place.environment, text=True,
-                              capture_output="stdout" not in how, timeout=LIMIT, check=False, **how)
+        return subprocess.run([self.place.program, "exec", *options, words[0], "--", *words[1:]],
+                              env=self.place.environment, text=True, capture_output="stdout" not in how, timeout=LIMIT,
+                              check=False, **how)
 
     def folder(self):
         base = os.path.join(self.place.tmp, f"roundhouse-{os.geteuid()}")
@@ -47,7 +50,8 @@ class Going:
 
 def test_from_outside(program):
     with Place(program) as place, Going(place) as run:
-        for options in ([], ["-n", "default"], ["--run-dir", run.folder()], ["--namespace=default", "-c", "pytorch", "-i", "-t"]):
+        for options in ([], ["-n", "default"], ["--run-dir", run.folder()],
+                        ["--namespace=default", "-c", "pytorch", "-i", "-t"]):
             done = run.call("j-worker-0", "sh", "-c", "echo rank $RANK; echo bad >&2; exit 3", options=options)
             assert (done.returncode, done.stdout, done.stderr) == (3, "rank 1\n", "bad\n"), (options, done)
         assert run.call("pod/j-master-0", "sh", "-c", "kill -9 $$").returncode == 137
@@ -56,7 +60,8 @@ def test_from_outside(program):
 def test_streams_are_passed(program):
     with Place(program) as place, Going(place) as run:
         words = [program, "exec", "j-worker-0", "--", "cat"]
-        done = subprocess.run(words, env=place.environment, input="a\nb\n", capture_output=True, text=True, timeout=LIMIT, check=False)
+        done = subprocess.run(words, env=place.environment, input="a\nb\n", capture_output=True, text=True,
+                              timeout=LIMIT, check=False)
         assert (done.returncode, done.stdout) == (0, "a\nb\n"), done
         assert run.call("j-worker-0", "cat").stdout == ""
 
@@ -73,7 +78,8 @@ def test_errors_are_reported(program):
                 (["j-worker-0", "true"], ["--pod-running-timeout", "x"], 2, "option --pod-running-timeout: "),
                 (["j-worker-0"], [], 2, "missing operand: POD -- COMMAND...")):
             done = run.call(*words, options=options)
-            assert done.returncode == status and message in done.stderr and done.stderr.startswith("roundhouse exec: "), done
+            assert done.returncode == status and message in done.stderr, done
+            assert done.stderr.startswith("roundhouse exec: "), done
 
 
 def test_two_runs_of_one_job(program):
@@ -88,7 +94,8 @@ def test_two_runs_of_one_job(program):
 
 def test_as_kubectl_in_a_pod(program):
     with Place(program) as place:
-        status, output = place.run(job(master=AS_KUBECTL, worker="exec sleep 600", spec="runPolicy: {cleanPodPolicy: Running}"))
+        status, output = place.run(job(master=AS_KUBECTL, worker="exec sleep 600",
+                                       spec="runPolicy: {cleanPodPolicy: Running}"))
         assert status == 0, output
         assert "one in j-worker-0, rank 1\n" in output and "two in j-worker-0\n" in output, output
         place.expect_nothing_left(files=False)
@@ -100,15 +107,16 @@ def test_kubectl_is_exec_alone(program):
         os.symlink(program, link)
         for words in ([], ["get", "pods"], ["version"]):
             done = subprocess.run([link, *words], capture_output=True, text=True, timeout=LIMIT, check=False)
-            assert done.returncode == 2 and done.stderr.startswith("kubectl: on one machine there is only `kubectl exec"), done
+            assert done.returncode == 2 and done.stderr.startswith("kubectl: on one machine there is only `kubectl "
+                                                                   "exec"), done
 
 
 def test_in_a_pod_the_others_are_waited_for(program):
     """Each replica runs something in the other: whichever is started first finds the other one later."""
     with Place(program) as place:
         status, output = place.run(job(master="\"$ROUNDHOUSE_PROGRAM\" exec j-worker-0 -- sh -c 'echo to $HOSTNAME'",
-                                       worker="\"$ROUNDHOUSE_PROGRAM\" exec j-master-0 -- sh -c 'echo to $HOSTNAME' || true; exec sleep 600",
-                                       spec="runPolicy: {cleanPodPolicy: Running}"))
+                                       worker="\"$ROUNDHOUSE_PROGRAM\" exec j-master-0 -- sh -c 'echo to $HOSTNAME' "
+                                       "|| true; exec sleep 600", spec="runPolicy: {cleanPodPolicy: Running}"))
         assert status == 0 and "to j-worker-0" in output, output
         place.expect_nothing_left()
 
@@ -117,7 +125,8 @@ def test_a_command_ends_with_its_pod(program):
     with Place(program) as place:
         with Going(place) as run:
             words = [program, "exec", "j-worker-0", "--", "sh", "-c", "setsid -f sleep 600; echo ready; exec sleep 600"]
-            command = subprocess.Popen(words, env=place.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            command = subprocess.Popen(words, env=place.environment, text=True, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
             assert command.stdout.readline() == "ready\n"
             run.stop()
             command.communicate(timeout=LIMIT)
@@ -142,7 +151,8 @@ def test_replicas_with_one_name_in_turn(program):
     with Place(program) as place:
         worker = "if [ -e again ]; then exec sleep 600; fi; echo > again; exit 1"
         with Going(place, worker=worker, policy="OnFailure", annotations="{roundhouse.dev/restart: job}") as run:
-            done = wait_for(lambda: [d for d in [run.call("j-worker-0", "sh", "-c", "ls again")] if d.returncode == 0], "the second worker")
+            done = wait_for(lambda: [d for d in [run.call("j-worker-0", "sh", "-c", "ls again")] if d.returncode == 0],
+                            "the second worker")
             assert done[0].stdout == "again\n", done
 
 

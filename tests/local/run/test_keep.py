@@ -15,7 +15,8 @@ RUNS = os.path.join("roundhouse", "runs")
 def folders(place):
     """The folders of the runs that are kept, by name."""
     path = os.path.join(place.state, RUNS)
-    return [os.path.join(path, name) for name in sorted(os.listdir(path)) if name[0] != "."] if os.path.isdir(path) else []
+    return [os.path.join(path, name) for name in sorted(os.listdir(path))
+            if name[0] != "."] if os.path.isdir(path) else []
 
 
 def read(folder, *names):
@@ -42,11 +43,13 @@ def test_a_run_is_kept(program):
         assert (seen["version"], seen["result"], seen["exitStatus"]) == (1, "Failed", 1), seen
         assert seen["jobs"][0]["state"] == "Failed" and seen["jobs"][0]["replicas"] == {"Master": 1, "Worker": 1}, seen
         assert seen["jobs"][0]["firstFault"]["replica"] == "Master-0", seen
-        assert {(r["replicaType"], r["outcome"]) for r in seen["results"]} == {("Master", "Failed"), ("Worker", "Stopped")}, seen
+        assert {(r["replicaType"], r["outcome"]) for r in seen["results"]} == {("Master", "Failed"),
+                                                                               ("Worker", "Stopped")}, seen
         rows = [json.loads(line) for line in read(folder, "events.jsonl").splitlines()]
         assert [row["state"] for row in rows if row["type"] == "job"][-1] == "Failed", rows
         assert any(row["type"] == "event" and row["reason"] == "ExitedWithCode" for row in rows), rows
-        lint = subprocess.run([program, "lint", os.path.join(folder, "jobs.yaml")], capture_output=True, text=True, timeout=LIMIT, check=False)
+        lint = subprocess.run([program, "lint", os.path.join(folder, "jobs.yaml")], capture_output=True, text=True,
+                              timeout=LIMIT, check=False)
         assert lint.returncode == 0, lint.stderr
         place.expect_nothing_left()
 
@@ -110,7 +113,8 @@ def test_a_disk_that_fills_while_the_run_goes_on(program):
     with Place(program) as place:
         path = place.write("job.yaml", job(master="head -c 40000000 /dev/zero | tr '\\\\0' '\\\\n'"))
         small = place.state
-        script = f'mount -t tmpfs -o size=20m none {small} && {program} run --quiet {path} >/dev/null; s=$?; ls {small}/{RUNS}; umount {small}; exit $s'
+        script = (f'mount -t tmpfs -o size=20m none {small} && {program} run --quiet {path} >/dev/null; s=$?; ls '
+                  f'{small}/{RUNS}; umount {small}; exit $s')
         done = subprocess.run(["unshare", "-rm", "sh", "-c", script], env=place.environment, cwd=place.files, text=True,
                               capture_output=True, timeout=LIMIT, check=False)
         assert done.returncode == 0, done.stderr
@@ -124,7 +128,8 @@ def test_log_dir_never_overwrites(program):
             status, output = place.run(job(master=f"echo {word}"), "--log-dir", logs)
             assert status == 0, output
         assert sorted(os.listdir(logs)) == ["j", "j.1", "j.2"], os.listdir(logs)
-        assert [read(logs, name, "master-0", "pytorch.log") for name in ("j.1", "j.2", "j")] == ["one\n", "two\n", "three\n"]
+        assert [read(logs, name, "master-0", "pytorch.log") for name in ("j.1", "j.2", "j")] == ["one\n", "two\n",
+                                                                                                 "three\n"]
 
 
 def test_log_dir_that_another_run_writes(program):
@@ -144,7 +149,8 @@ def test_a_killed_run_leaves_what_it_wrote(program):
         folder, = wait_for(lambda: folders(place), "the folder")
         log = os.path.join(folder, "logs", "j", "master-0", "pytorch.log")
         wait_for(lambda: os.path.exists(log) and read(log) == "hello\n", "the log")
-        wait_for(lambda: os.path.exists(os.path.join(folder, "state.json")) and state(folder)["jobs"][0]["state"] == "Running", "the state")
+        wait_for(lambda: os.path.exists(os.path.join(folder, "state.json"))
+                 and state(folder)["jobs"][0]["state"] == "Running", "the state")
         process.kill()
         process.communicate(timeout=LIMIT)
         wait_for(lambda: not place.processes(), "the end of its processes")

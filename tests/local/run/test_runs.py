@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`roundhouse run` seen from outside: signals, several runs at a time, a full disk, a killed run. Usage: test_runs.py PROGRAM [TEST]"""
+"""`roundhouse run` seen from outside: signals, several runs at a time, a full disk, a killed run. Usage: test_runs.py
+PROGRAM [TEST]"""
 import os
 import pty
 import re
@@ -47,7 +48,8 @@ def test_success(program):
 
 def test_failure_is_named(program):
     with Place(program) as place:
-        status, output = place.run(job(master="sleep 600", worker="[ $RANK = 1 ] && exec sleep 600; echo bad luck >&2; exit 7",
+        status, output = place.run(job(master="sleep 600",
+                                       worker="[ $RANK = 1 ] && exec sleep 600; echo bad luck >&2; exit 7",
                                        workers=2))
         assert status == 1, output
         assert "worker-1" in output and "bad luck" in output and "7" in output, output
@@ -100,7 +102,8 @@ def test_two_runs_never_collide(program):
 def test_interrupt_once(program):
     with Place(program) as place:
         process = place.start(place.write("job.yaml", job(master='trap "echo bye; exit 0" TERM; echo ready; '
-                                                                 "while :; do sleep 0.05; done", worker="exec sleep 600")))
+                                                                 "while :; do sleep 0.05; done",
+                                                          worker="exec sleep 600")))
         wait_for_output(process, "ready")
         process.send_signal(signal.SIGINT)
         output = finish(process)
@@ -166,7 +169,8 @@ def test_hangup(program):
 def test_reader_that_goes_away(program):
     """The pipe that the output goes into closes: the replicas are still looked after."""
     with Place(program) as place:
-        process = place.start(place.write("job.yaml", job(master="echo ready; sleep 0.3; echo more; sleep 0.3; echo $(seq 9)")))
+        process = place.start(place.write("job.yaml", job(master="echo ready; sleep 0.3; echo more; sleep 0.3; echo "
+                                                          "$(seq 9)")))
         wait_for_output(process, "ready")
         process.stdout.close()
         wait_for(lambda: process.poll() is not None, "the run's end")
@@ -226,14 +230,16 @@ def full_disk(program, place, path):
     """Run a job whose logs go to a file system of 64 KiB, in a mount namespace of its own."""
     logs = os.path.join(place.folder, "small")
     os.mkdir(logs)
-    script = f'mount -t tmpfs -o size=64k none {logs} && {program} run --quiet --log-dir {logs} {path}; s=$?; umount {logs}; exit $s'
+    script = (f'mount -t tmpfs -o size=64k none {logs} && {program} run --quiet --log-dir {logs} {path}; s=$?; umount '
+              f'{logs}; exit $s')
     return subprocess.run(["unshare", "-rm", "sh", "-c", script], env=place.environment, cwd=place.files, text=True,
                           capture_output=True, timeout=LIMIT, check=False)
 
 
 def test_full_disk(program):
     """Logs do not fit on the disk: the training runs to its end, and the run reports that and fails."""
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], check=False,
+                                                     capture_output=True).returncode:
         print("     test_full_disk needs user namespaces: left out")
         return
     with Place(program) as place:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""mkimage.py OUT.tar ROOTFS(dir or .tar) NAME[,NAME...] [JSON of extra config] : a docker-archive that `ctr images import` takes."""
+"""mkimage.py OUT.tar ROOTFS(dir or .tar) NAME[,NAME...] [JSON of extra config] : a docker-archive that `ctr images
+import` takes."""
 import hashlib, io, json, os, subprocess, sys, tarfile
 out, rootfs, names = sys.argv[1:4]
 extra = json.loads(sys.argv[4]) if len(sys.argv) > 4 else {}
