@@ -12,7 +12,8 @@ TURN = os.path.join(tempfile.gettempdir(), f"roundhouse-test-ports-{os.getuid()}
 
 def _next():
     """Each call, of whatever process, gets the port after the one before."""
-    with open(os.open(TURN, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), "r+", encoding="ascii") as turn:
+    with open(os.open(TURN, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), "r+",
+              encoding="ascii") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         at = int(turn.read() or os.getpid()) % COUNT
         turn.seek(0)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """deploy.py [--check] PROGRAM: write the generated files below conf/deploy/ from what `roundhouse manifests` prints.
 
-These are the objects of the kustomize base and of the overlay "namespaced", and the templates of the Helm chart; the other
-overlays, the chart's values and its description are written by hand. PROGRAM is a built roundhouse. With --check nothing is
-written: it ends with 1 when a file differs.
+These are the objects of the kustomize base and of the overlay "namespaced", and the templates of the Helm chart; the
+other overlays, the chart's values and its description are written by hand. PROGRAM is a built roundhouse. With --check
+nothing is written: it ends with 1 when a file differs.
 """
 import os
 import pathlib
@@ -32,35 +32,46 @@ VALUES = [
      '        {{- if or .Values.extraEnv (eq .Values.scope "namespaced") }}\n        env:\n'
      '        {{- if eq .Values.scope "namespaced" }}\n        - name: KUBEFLOW_NAMESPACE\n'
      "          valueFrom:\n            fieldRef:\n              fieldPath: metadata.namespace\n        {{- end }}\n"
-     "        {{- with .Values.extraEnv }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n        {{- end }}\n"
+     "        {{- with .Values.extraEnv }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n        {{- end "
+     "}}\n"
      "        {{- if or .Values.config .Values.plugins }}\n        volumeMounts:\n"
      '        {{- if or .Values.config (include "roundhouse.pins" .) }}\n        - name: config\n'
-     "          mountPath: /etc/roundhouse\n          readOnly: true\n        {{- end }}\n        {{- if .Values.plugins }}\n"
-     "        - name: plugins\n          mountPath: /var/lib/roundhouse/plugins\n          readOnly: true\n        {{- end }}\n"
+     "          mountPath: /etc/roundhouse\n          readOnly: true\n        {{- end }}\n        {{- if "
+     ".Values.plugins }}\n"
+     "        - name: plugins\n          mountPath: /var/lib/roundhouse/plugins\n          readOnly: true\n        "
+     "{{- end }}\n"
      "        {{- end }}\n"),
     ('        sidecar.istio.io/inject: "false"\n',
      '        sidecar.istio.io/inject: "false"\n'
-     '        {{- with print .Values.config (include "roundhouse.pins" .) }}\n        checksum/config: {{ sha256sum . }}\n        {{- end }}\n'
+     '        {{- with print .Values.config (include "roundhouse.pins" .) }}\n        checksum/config: {{ sha256sum . '
+     '}}\n        {{- end }}\n'
      "        {{- with .Values.podAnnotations }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n"),
     ("        app.kubernetes.io/component: controller\n      annotations:\n",
      "        app.kubernetes.io/component: controller\n"
-     "        {{- with .Values.podLabels }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n      annotations:\n"),
+     "        {{- with .Values.podLabels }}\n        {{- toYaml . | nindent 8 }}\n        {{- end }}\n      "
+     "annotations:\n"),
     ("      serviceAccountName: roundhouse\n",
      '      serviceAccountName: {{ include "roundhouse.account" . }}\n'
      "      {{- with .Values.priorityClassName }}\n      priorityClassName: {{ . }}\n      {{- end }}\n"
      "      {{- if or .Values.config .Values.plugins }}\n      volumes:\n"
      '      {{- if or .Values.config (include "roundhouse.pins" .) }}\n      - name: config\n'
      '        configMap:\n          name: {{ include "roundhouse.name" . }}-config\n'
-     '          {{- if include "roundhouse.pins" . }}\n          items:\n          - {key: roundhouse.ini, path: roundhouse.ini}\n'
+     '          {{- if include "roundhouse.pins" . }}\n          items:\n          - {key: roundhouse.ini, path: '
+     'roundhouse.ini}\n'
      "          - {key: plugins.ini, path: plugins.d/images.ini}\n          {{- end }}\n      {{- end }}\n"
-     "      {{- if .Values.plugins }}\n      - name: plugins\n        emptyDir:\n          sizeLimit: 256Mi\n      {{- end }}\n"
+     "      {{- if .Values.plugins }}\n      - name: plugins\n        emptyDir:\n          sizeLimit: 256Mi\n      "
+     "{{- end }}\n"
      "      {{- end }}\n      {{- with .Values.plugins }}\n      initContainers:\n      {{- range . }}\n"
      '      {{- include "roundhouse.plugin" . | nindent 6 }}\n      {{- end }}\n      {{- end }}\n'
-     "      {{- with .Values.topologySpreadConstraints }}\n      topologySpreadConstraints:\n        {{- toYaml . | nindent 8 }}\n"
+     "      {{- with .Values.topologySpreadConstraints }}\n      topologySpreadConstraints:\n        {{- toYaml . | "
+     "nindent 8 }}\n"
      "      {{- end }}\n"
-     "      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . | nindent 8 }}\n      {{- end }}\n"
-     "      {{- with .Values.nodeSelector }}\n      nodeSelector:\n        {{- toYaml . | nindent 8 }}\n      {{- end }}\n"
-     "      {{- with .Values.tolerations }}\n      tolerations:\n        {{- toYaml . | nindent 8 }}\n      {{- end }}\n"),
+     "      {{- with .Values.imagePullSecrets }}\n      imagePullSecrets:\n        {{- toYaml . | nindent 8 }}\n      "
+     "{{- end }}\n"
+     "      {{- with .Values.nodeSelector }}\n      nodeSelector:\n        {{- toYaml . | nindent 8 }}\n      {{- end "
+     "}}\n"
+     "      {{- with .Values.tolerations }}\n      tolerations:\n        {{- toYaml . | nindent 8 }}\n      {{- end "
+     "}}\n"),
 ]
 GANG_RULE = """{{- with .Values.gangSchedulerName }}
 - apiGroups:
@@ -122,19 +133,22 @@ def deployment(text):
     start, end = text.index("        resources:\n"), text.index("        securityContext:\n")
     text = text[:start] + "        resources:\n          {{- toYaml .Values.resources | nindent 10 }}\n" + text[end:]
     start, end = text.index("      affinity:\n"), text.index("      containers:\n")
-    return (text[:start] + "      affinity:\n        {{- if .Values.affinity }}\n        {{- toYaml .Values.affinity | nindent 8 }}\n"
+    return (text[:start] + "      affinity:\n        {{- if .Values.affinity }}\n        {{- toYaml .Values.affinity "
+            "| nindent 8 }}\n"
             "        {{- else }}\n" + text[start + len("      affinity:\n"):end] + "        {{- end }}\n" + text[end:])
 
 
 def named(text):
-    """With the chart's names. The account has one of its own, wherever it is spoken of; CRDs and the Lease have theirs."""
+    """With the chart's names. The account has one of its own, wherever it is spoken of; CRDs and the Lease have
+    theirs."""
     account = '{{ include "roundhouse.account" . }}'
     text = re.sub(r"(- kind: ServiceAccount\n  name: )roundhouse$", rf"\g<1>{account}", text, flags=re.M)
     text = re.sub(r"(?<=name: )roundhouse(?=$|-)", '{{ include "roundhouse.name" . }}', text, flags=re.M)
     if re.match(r"apiVersion: v1\nkind: ServiceAccount\n", text):
         text = text.replace('name: {{ include "roundhouse.name" . }}\n', f"name: {account}\n", 1)
         text = (f"{{{{- if .Values.serviceAccount.create }}}}\n{text}"
-                "  {{- with .Values.serviceAccount.annotations }}\n  annotations:\n    {{- toYaml . | nindent 4 }}\n  {{- end }}\n"
+                "  {{- with .Values.serviceAccount.annotations }}\n  annotations:\n    {{- toYaml . | nindent 4 }}\n  "
+                "{{- end }}\n"
                 "{{- end }}\n")
     return text
 
@@ -153,7 +167,8 @@ def chart(program):
     common = [key for key in cluster if key in namespaced and key[0] not in ("Deployment", "NetworkPolicy")]
     crds = [escaped(text).replace("metadata:\n", "metadata:\n  annotations:\n    helm.sh/resource-policy: keep\n", 1)
             for key, text in cluster.items() if key[0] == "CustomResourceDefinition"]
-    scoped = {name: [text + (GANG_RULE + PLUGIN_RULES if key in (("ClusterRole", "roundhouse"), ("Role", "roundhouse")) else "")
+    scoped = {name: [text + (GANG_RULE + PLUGIN_RULES if key in (("ClusterRole", "roundhouse"), ("Role", "roundhouse"))
+                             else "")
                      for key, text in own.items() if key not in other and key[0] in
                      ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")]
               for name, own, other in (("cluster", cluster, namespaced), ("namespaced", namespaced, cluster))}

@@ -5,9 +5,9 @@
     backend.py --output FOLDER [--library librhcomm.so.0] [--platform linux_x86_64] [--backend librhcomm_ucx.so ...]
     backend.py --name
 
-Nothing but Python itself is needed, and no network. The same files give the same wheel to the bit. Without a library the wheel is
-of Python alone, and librhcomm.so.0 is looked for where the system looks, or where RH_COMM_LIBRARY says. As a build backend it takes
-the library that RH_COMM_LIBRARY names into the wheel.
+Nothing but Python itself is needed, and no network. The same files give the same wheel to the bit. Without a library
+the wheel is of Python alone, and librhcomm.so.0 is looked for where the system looks, or where RH_COMM_LIBRARY says. As
+a build backend it takes the library that RH_COMM_LIBRARY names into the wheel.
 """
 import argparse
 import base64
@@ -32,8 +32,9 @@ def setting(name):
 
 
 def metadata():
-    head = [("Metadata-Version", "2.1"), ("Name", setting("name")), ("Version", setting("version")), ("Summary", setting("description")),
-            ("License", "Apache-2.0"), ("Requires-Python", setting("requires-python")), ("Description-Content-Type", "text/markdown")]
+    head = [("Metadata-Version", "2.1"), ("Name", setting("name")), ("Version", setting("version")),
+            ("Summary", setting("description")), ("License", "Apache-2.0"),
+            ("Requires-Python", setting("requires-python")), ("Description-Content-Type", "text/markdown")]
     return "".join(f"{key}: {value}\n" for key, value in head) + "\n" + (HERE / "README.md").read_text()
 
 
@@ -75,7 +76,8 @@ class Wheel:
         info = f"{self.base}.dist-info"
         self.add(f"{info}/METADATA", metadata().encode())
         pure = "true" if self.tag.endswith("-any") else "false"
-        self.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: roundhouse\nRoot-Is-Purelib: {pure}\nTag: {self.tag}\n".encode())
+        self.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: roundhouse\nRoot-Is-Purelib: {pure}\nTag: "
+                 f"{self.tag}\n".encode())
         self.record.append(f"{info}/RECORD,,")
         self.zip.writestr(zipfile.ZipInfo(f"{info}/RECORD", TIME), "\n".join(self.record) + "\n")
         self.zip.close()
@@ -114,7 +116,8 @@ def build_sdist(sdist_directory, config_settings=None):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--output")
-    parser.add_argument("--name", action="store_true", help="say what the wheel with a library is called, and make nothing")
+    parser.add_argument("--name", action="store_true", help="say what the wheel with a library is called, and make "
+                        "nothing")
     parser.add_argument("--library")
     parser.add_argument("--backend", action="append", default=[])
     parser.add_argument("--platform")

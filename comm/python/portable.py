@@ -5,8 +5,8 @@
     portable.py --output FOLDER [--zig ZIG] SOURCE...
 
 zig is a program of that name, or the package ziglang of the Python that runs this, or of that which --zig names:
-pip install ziglang. The result is checked: it needs no newer symbol. The backend nccl is in it, which links nothing; ucx and mpi
-link what an image has, so they are built there.
+pip install ziglang. The result is checked: it needs no newer symbol. The backend nccl is in it, which links nothing;
+ucx and mpi link what an image has, so they are built there.
 """
 import argparse
 import os
@@ -22,8 +22,8 @@ import backend
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OLDEST = (2, 28)
-FLAGS = ["-std=gnu11", "-O3", "-g0", "-fno-trapping-math", "-fno-math-errno", "-fPIC", "-fvisibility=hidden", "-D_GNU_SOURCE", "-shared",
-         "-Wl,-z,defs", "-Iinclude", "-Icore", "-I.", "-Wno-unused-command-line-argument"]
+FLAGS = ["-std=gnu11", "-O3", "-g0", "-fno-trapping-math", "-fno-math-errno", "-fPIC", "-fvisibility=hidden",
+         "-D_GNU_SOURCE", "-shared", "-Wl,-z,defs", "-Iinclude", "-Icore", "-I.", "-Wno-unused-command-line-argument"]
 
 
 def zig(named):
@@ -37,7 +37,8 @@ def zig(named):
 
 def compile_library(words, output, sources, flags=()):
     target = f"{platform.machine()}-linux-gnu.{OLDEST[0]}.{OLDEST[1]}"
-    subprocess.run([*words, "cc", "-target", target, *FLAGS, *flags, "-o", str(output), *sources, "-lpthread", "-ldl", "-lrt", "-lm"],
+    subprocess.run([*words, "cc", "-target", target, *FLAGS, *flags, "-o", str(output), *sources, "-lpthread", "-ldl",
+                    "-lrt", "-lm"],
                    cwd=ROOT, check=True)
 
 
@@ -56,14 +57,16 @@ def make(words, output, sources):
         backends = []
         if (ROOT / "comm" / "nccl").is_dir():
             # check.c needs the headers of NCCL
-            found = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "comm" / "nccl").glob("*.c") if path.name != "check.c")
+            found = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "comm" / "nccl").glob("*.c")
+                           if path.name != "check.c")
             found.append("comm/core/memory/symbols.c")
             compile_library(words, nccl, found)
             backends = [nccl]
         for path in [library, *backends]:
             newest = newest_symbol(path)
             if newest > OLDEST:
-                raise SystemExit(f"{path.name} needs GLIBC_{'.'.join(map(str, newest))}, newer than {OLDEST[0]}.{OLDEST[1]}")
+                raise SystemExit(f"{path.name} needs GLIBC_{'.'.join(map(str, newest))}, newer than "
+                                 f"{OLDEST[0]}.{OLDEST[1]}")
         tag = f"manylinux_{OLDEST[0]}_{OLDEST[1]}_{platform.machine()}"
         return backend.make(output, library, backends, tag)
 

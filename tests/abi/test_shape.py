@@ -13,8 +13,8 @@ COMMAND = "echo $MY_POD reaches $FIRST_HOST"
 
 
 def call(*words, isolation):
-    return subprocess.run([PROGRAM, *words, "--plugins", FOLDER, f"--plugin-isolation={isolation}"], capture_output=True, text=True,
-                          check=False)
+    return subprocess.run([PROGRAM, *words, "--plugins", FOLDER, f"--plugin-isolation={isolation}"],
+                          capture_output=True, text=True, check=False)
 
 
 def job():

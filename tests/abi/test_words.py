@@ -11,8 +11,8 @@ PROGRAM, FOLDER = sys.argv[1:3]
 
 
 def call(*words, isolation):
-    return subprocess.run([PROGRAM, *words, "--plugins", FOLDER, f"--plugin-isolation={isolation}"], capture_output=True, text=True,
-                          check=False)
+    return subprocess.run([PROGRAM, *words, "--plugins", FOLDER, f"--plugin-isolation={isolation}"],
+                          capture_output=True, text=True, check=False)
 
 
 def job(command, **spec):

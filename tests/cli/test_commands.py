@@ -12,8 +12,8 @@ import unittest
 
 from program import PROGRAM, Case, call, job, main
 
-COMMANDS = ["run", "ls", "logs", "attach", "describe", "top", "ps", "stop", "rerun", "runs", "sweep", "render", "lint", "plugins", "version",
-            "completion", "man"]
+COMMANDS = ["run", "ls", "logs", "attach", "describe", "top", "ps", "stop", "rerun", "runs", "sweep", "render", "lint",
+            "plugins", "version", "completion", "man"]
 
 
 class Help(Case):
@@ -37,7 +37,8 @@ class Help(Case):
             self.assertLessEqual(max(map(len, call(name, "--help").stdout.splitlines()[1:])), 80, name)
         for columns, width in ((20, 40), (50, 50), (70, 70), (100, 100), (200, 100)):
             lines = self.on_terminal(columns, "run", "--help")
-            self.assertIn("Exit status: 0 every job succeeded", lines[[i for i, line in enumerate(lines) if line.startswith("Exit")][0]])
+            self.assertIn("Exit status: 0 every job succeeded",
+                          lines[[i for i, line in enumerate(lines) if line.startswith("Exit")][0]])
             self.assertLessEqual(max(len(line) for line in lines if not line.startswith(("usage", "  "))), width)
             self.assertGreater(max(map(len, lines)), width - 12)
 
@@ -61,7 +62,8 @@ class Help(Case):
         for words in (["version"], ["--version"]):
             self.assertRegex(call(*words).stdout, r"^roundhouse \d+\.\d+\.\d+ \(plugin ABI \d+\.\d+\)\n$")
         reported = json.loads(call("version", "-o", "json").stdout)
-        self.assertEqual(call("version").stdout, f"roundhouse {reported['version']} (plugin ABI {reported['pluginAbi']})\n")
+        self.assertEqual(call("version").stdout, f"roundhouse {reported['version']} (plugin ABI "
+                         f"{reported['pluginAbi']})\n")
 
     def test_long_options_keep_the_column(self):
         self.assertRegex(call("controller", "--help").stdout, r"\n      --gang-scheduler-name NAME\n {31}volcano")
@@ -107,9 +109,10 @@ class Mistakes(Case):
     def test_a_closed_pipe_is_no_trouble(self):
         """`roundhouse man | head -1`: not a word on standard error."""
         path = self.file(job(command="'seq 1000'"))
-        for words in ("man", "completion bash", "--help", "explain pytorchjob", "crds", "manifests", f"render '{path}'", f"run -q '{path}'"):
-            done = subprocess.run(["sh", "-c", f'exec 3>&1; {{ "$0" {words}; echo "$?" >&3; }} | true', PROGRAM], capture_output=True,
-                                  text=True, timeout=180, check=False)
+        for words in ("man", "completion bash", "--help", "explain pytorchjob", "crds", "manifests", f"render '{path}'",
+                      f"run -q '{path}'"):
+            done = subprocess.run(["sh", "-c", f'exec 3>&1; {{ "$0" {words}; echo "$?" >&3; }} | true', PROGRAM],
+                                  capture_output=True, text=True, timeout=180, check=False)
             self.assertEqual(done.stderr, "", words)
             self.assertIn(done.stdout, ("0\n", "1\n"), words)
 
@@ -135,10 +138,13 @@ class Shells(Case):
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish_completes(self):
         probe = call("completion", "fish").stdout + \
-            "\ncomplete -C 'roundhouse ren'; complete -C 'roundhouse render -o '; complete -C 'roundhouse run --log-d'\n"
-        done = subprocess.run(["fish", "--no-config"], input=probe, capture_output=True, text=True, timeout=180, check=False)
+            "\ncomplete -C 'roundhouse ren'; complete -C 'roundhouse render -o '; "
+            "complete -C 'roundhouse run --log-d'\n"
+        done = subprocess.run(["fish", "--no-config"], input=probe, capture_output=True, text=True, timeout=180,
+                              check=False)
         self.assertEqual(done.stderr, "")
-        self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()], ["render", "json", "yaml", "--log-dir"])
+        self.assertEqual([line.split("\t")[0] for line in done.stdout.splitlines()],
+                         ["render", "json", "yaml", "--log-dir"])
 
     def test_quotes_in_fish_are_closed(self):
         for line in call("completion", "fish").stdout.splitlines()[1:]:
@@ -154,7 +160,8 @@ class Shells(Case):
         zpty -r shell text '*ready*'
         zpty -w -n shell $'roundhouse ren\t'; zpty -r shell text '*render*'; zpty -d shell; echo done
         """
-        done = subprocess.run(["zsh", "-f", "-c", probe, "zsh", self.folder], capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run(["zsh", "-f", "-c", probe, "zsh", self.folder], capture_output=True, text=True,
+                              timeout=180, check=False)
         self.assertEqual((done.stdout, done.stderr), ("done\n", ""))
 
     def test_fish_and_zsh_name_every_command(self):
@@ -167,7 +174,8 @@ class Shells(Case):
     def test_manual_has_no_warnings(self):
         page = call("man").stdout
         done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-"], input=page, text=True,
-                              capture_output=True, timeout=120, check=False, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"})
+                              capture_output=True, timeout=120, check=False,
+                              env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"})
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = re.sub(".\b", "", done.stdout)
         for name in COMMANDS:
@@ -190,11 +198,13 @@ class Inject(Case):
     def test_copies_files_programs_and_links(self):
         target = os.path.join(self.folder, "new", "target")
         for _ in range(2):
-            done = call("inject", "--from", self.tree() if not os.path.exists(target) else os.path.join(self.folder, "source"), target)
+            done = call("inject", "--from", self.tree() if not os.path.exists(target)
+                        else os.path.join(self.folder, "source"), target)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("2 files", done.stdout)
         self.assertEqual(os.readlink(os.path.join(target, "bin", "link")), "../text")
-        self.assertEqual([os.stat(os.path.join(target, name)).st_mode & 0o777 for name in ("bin/program", "text")], [0o755, 0o640])
+        self.assertEqual([os.stat(os.path.join(target, name)).st_mode & 0o777 for name in ("bin/program", "text")],
+                         [0o755, 0o640])
         with open(os.path.join(target, "bin", "link"), encoding="utf-8") as text:
             self.assertEqual(text.read(), "text")
 
@@ -202,8 +212,10 @@ class Inject(Case):
         source = self.tree()
         os.mkfifo(os.path.join(source, "pipe"))
         for words, status, expected in ((["inject"], 2, "missing operand: DIR"),
-                                    (["inject", "--from", "/does/not/exist", self.folder], 2, "there is nothing to inject"),
-                                    (["inject", "--from", source, os.path.join(self.folder, "out")], 2, 'pipe" is not a file, folder or link'),
+                                    (["inject", "--from", "/does/not/exist", self.folder], 2,
+                                     "there is nothing to inject"),
+                                    (["inject", "--from", source, os.path.join(self.folder, "out")], 2,
+                                     'pipe" is not a file, folder or link'),
                                     (["inject", "--from", source, os.path.join(source, "text", "x")], 1, "text")):
             done = call(*words)
             self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
@@ -219,7 +231,8 @@ class Plugins(Case):
         self.assertEqual((rows["pytorch"]["state"], rows["pytorch"]["kinds"]), ("ready", ["PyTorchJob"]))
 
     def test_check_of_a_good_and_a_bad_file(self):
-        path = [r["file"] for r in json.loads(call("plugins", "list", "-o", "json").stdout) if r["name"] == "pytorch"][0]
+        path = [r["file"] for r in json.loads(call("plugins", "list", "-o", "json").stdout)
+                if r["name"] == "pytorch"][0]
         good = call("plugins", "check", path)
         self.assertEqual(good.returncode, 0, good.stderr)
         self.assertIn("serves PyTorchJob", good.stdout)
@@ -235,7 +248,8 @@ class Plugins(Case):
     def test_missing_plugin_names_what_is_there(self):
         done = call("lint", self.file(job().replace("PyTorchJob", "PytorchJob")))
         self.assertEqual(done.returncode, 2)
-        self.assertIn('did you mean "PyTorchJob"', (done.stdout + done.stderr).replace("mean PyTorchJob", 'mean "PyTorchJob"'))
+        self.assertIn('did you mean "PyTorchJob"', (done.stdout + done.stderr).replace("mean PyTorchJob",
+                                                                                       'mean "PyTorchJob"'))
 
 
 main()

@@ -119,15 +119,16 @@ class Own(Case):
         self.folder = os.path.realpath(self.folder)
         for name in ("home/.config/roundhouse/plugins.d", "work"):
             os.makedirs(os.path.join(self.folder, name), 0o755)
-        self.user = self.ini("[local]\nports = 21000-21999\ngrace-period = 7s\n[images]\na:* = venv:~/tools\nb:* = /b\n",
-                             "home/.config/roundhouse/roundhouse.ini")
+        self.user = self.ini("[local]\nports = 21000-21999\ngrace-period = 7s\n[images]\na:* = venv:~/tools\nb:* = "
+                             "/b\n", "home/.config/roundhouse/roundhouse.ini")
         self.project = self.ini("[local]\nports = 22000-22999\n[images]\na:1 = ./env\n", "work/roundhouse.ini")
-        self.env = {key: value for key, value in os.environ.items() if key not in ("ROUNDHOUSE_CONFIG", "XDG_CONFIG_HOME")}
+        self.env = {key: value for key, value in os.environ.items()
+                    if key not in ("ROUNDHOUSE_CONFIG", "XDG_CONFIG_HOME")}
         self.env["HOME"] = os.path.join(self.folder, "home")
 
     def here(self, *words, env=None):
-        return subprocess.run([program.PROGRAM, *words], capture_output=True, text=True, env=env or self.env, check=False,
-                              cwd=os.path.join(self.folder, "work"))
+        return subprocess.run([program.PROGRAM, *words], capture_output=True, text=True, env=env or self.env,
+                              check=False, cwd=os.path.join(self.folder, "work"))
 
     def shown(self, *words, env=None):
         done = self.here("config", "show", "-o", "json", *words, env=env)
@@ -151,9 +152,11 @@ class Own(Case):
         for name in ("work/env/bin", "home/.config/roundhouse/venv/bin", "home/tools", "given"):
             os.makedirs(os.path.join(self.folder, name))
         path = self.file(program.job().replace("example/train:1", "a:1"))
-        self.assertIn(f"image a:1: {self.folder}/work/env ({self.project}:4)", self.here("run", "--dry-run", path).stdout)
+        self.assertIn(f"image a:1: {self.folder}/work/env ({self.project}:4)",
+                      self.here("run", "--dry-run", path).stdout)
         given = os.path.join(self.folder, "given")
-        self.assertIn(f"image a:1: {given} (--image)", self.here("run", "--dry-run", path, "--image", f"a*={given}").stdout)
+        self.assertIn(f"image a:1: {given} (--image)", self.here("run", "--dry-run", path, "--image",
+                                                                 f"a*={given}").stdout)
         os.unlink(self.project)
         self.assertIn(f"({self.user}:5)", self.here("run", "--dry-run", path).stdout)
 
@@ -170,7 +173,8 @@ class Own(Case):
         for words, env in ((("--config", other), self.env), ((), self.env | {"ROUNDHOUSE_CONFIG": other})):
             rows = self.shown(*words, env=env)
             self.assertEqual((rows["local", "ports"], rows["local", "grace-period"]), (ports, ("30s", "default")))
-        self.assertEqual(self.shown(env=self.env | {"ROUNDHOUSE_CONFIG": ""})["local", "ports"], ("20000-29999", "default"))
+        self.assertEqual(self.shown(env=self.env | {"ROUNDHOUSE_CONFIG": ""})["local", "ports"],
+                         ("20000-29999", "default"))
 
     def test_a_cluster_does_not_depend_on_them(self):
         self.ini("[loca]\nx = 1\n", "home/.config/roundhouse/roundhouse.ini")

@@ -195,7 +195,8 @@ class Ways(Case):
                 self.assertEqual(self.rendered(path.read_text(encoding="utf-8")), self.rendered(back.stdout))
 
     def test_defaults_hold_for_a_job_without_a_run_policy(self):
-        spec = {"mpiReplicaSpecs": {"Launcher": {"template": container()}, "Worker": {"replicas": 1, "template": container()}}}
+        spec = {"mpiReplicaSpecs": {"Launcher": {"template": container()},
+                                    "Worker": {"replicas": 1, "template": container()}}}
         for api, to, limit in (("v1", "mpi-v2beta1", 2147483647), ("v2beta1", "v1", 6)):
             done = convert(json.dumps(manifest("MPIJob", f"kubeflow.org/{api}", spec)), "--to", to)
             self.assertEqual(json.loads(done.stdout)["items"][0]["spec"]["runPolicy"], {"backoffLimit": limit})
@@ -238,8 +239,10 @@ class Ways(Case):
         done = convert(json.dumps(old), "--to", "trainjob")
         self.assertEqual(done.returncode, 0, done.stderr)
         runtime, job = json.loads(done.stdout)["items"]
-        self.assertEqual([(item["apiVersion"], item["kind"], item["metadata"]["name"], item["metadata"]["namespace"]) for item in (runtime, job)],
-                         [("trainer.kubeflow.org/v1alpha1", kind, "pt", "team") for kind in ("TrainingRuntime", "TrainJob")])
+        self.assertEqual([(item["apiVersion"], item["kind"], item["metadata"]["name"], item["metadata"]["namespace"])
+                          for item in (runtime, job)],
+                         [("trainer.kubeflow.org/v1alpha1", kind, "pt", "team")
+                          for kind in ("TrainingRuntime", "TrainJob")])
         return runtime["spec"], job["spec"], notes(done)
 
     def test_pytorchjobs_become_trainjobs(self):
@@ -247,21 +250,23 @@ class Ways(Case):
         template = {"metadata": {"labels": {"team": "x"}}, "spec": {
             "nodeSelector": {"disk": "ssd"}, "volumes": [{"name": "v", "emptyDir": {}}],
             "containers": [{"name": "beside", "image": "s"},
-                           {"name": "pytorch", "image": "i", "command": ["torchrun"], "args": ["train.py"], "env": env, "resources": resources,
-                            "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}}
+                           {"name": "pytorch", "image": "i", "command": ["torchrun"], "args": ["train.py"], "env": env,
+                            "resources": resources, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}}
         runtime, job, reported = self.trainjob({
             "nprocPerNode": "2", "pytorchReplicaSpecs": {"Master": {"template": template, "restartPolicy": "Never"},
-                                                         "Worker": {"replicas": 3, "template": template, "restartPolicy": "Never"}},
+                                                         "Worker": {"replicas": 3, "template": template,
+                                                                    "restartPolicy": "Never"}},
             "runPolicy": {"suspend": True, "activeDeadlineSeconds": 60, "backoffLimit": 2, "ttlSecondsAfterFinished": 5,
                           "cleanPodPolicy": "Running", "managedBy": "kueue.x-k8s.io/multikueue"}})
         self.assertEqual(job, {
             "runtimeRef": {"kind": "TrainingRuntime", "name": "pt"}, "suspend": True, "activeDeadlineSeconds": 60,
             "managedBy": "kueue.x-k8s.io/multikueue",
-            "trainer": {"numNodes": 4, "numProcPerNode": 2, "image": "i", "command": ["torchrun"], "args": ["train.py"], "env": env,
-                        "resourcesPerNode": resources}})
+            "trainer": {"numNodes": 4, "numProcPerNode": 2, "image": "i", "command": ["torchrun"], "args": ["train.py"],
+                        "env": env, "resourcesPerNode": resources}})
         pod = {"metadata": {"labels": {"team": "x"}}, "spec": {
             "nodeSelector": {"disk": "ssd"}, "volumes": [{"name": "v", "emptyDir": {}}], "restartPolicy": "Never",
-            "containers": [{"name": "beside", "image": "s"}, {"name": "node", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}}
+            "containers": [{"name": "beside", "image": "s"},
+                           {"name": "node", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]}}
         self.assertEqual(runtime, {"mlPolicy": {"numNodes": 4, "torch": {}}, "template": {"spec": {
             "ttlSecondsAfterFinished": 5,
             "replicatedJobs": [{"name": "node", "template": {
@@ -274,31 +279,37 @@ class Ways(Case):
         other = {"spec": {"containers": [{"name": "pytorch", "image": "other"}]}}
         runtime, job, reported = self.trainjob({
             "nprocPerNode": "cpu", "elasticPolicy": {"minReplicas": 1},
-            "pytorchReplicaSpecs": {"Master": {"template": TORCH, "restartPolicy": "ExitCode"}, "Worker": {"replicas": 1, "template": other}},
+            "pytorchReplicaSpecs": {"Master": {"template": TORCH, "restartPolicy": "ExitCode"},
+                                    "Worker": {"replicas": 1, "template": other}},
             "runPolicy": {"activeDeadlineSeconds": 0, "cleanPodPolicy": "All", "schedulingPolicy": {"queue": "q"}}})
         self.assertEqual(job["trainer"], {"numNodes": 2, "image": "i"})
         node = runtime["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]
         self.assertEqual((node["backoffLimit"], node["template"]["spec"]["restartPolicy"]), (2147483647, "Never"))
         lost = ["spec.pytorchReplicaSpecs", "spec.pytorchReplicaSpecs", "spec.nprocPerNode", "spec.elasticPolicy",
-                "spec.runPolicy.activeDeadlineSeconds", "spec.runPolicy.cleanPodPolicy", "spec.runPolicy.schedulingPolicy"]
+                "spec.runPolicy.activeDeadlineSeconds", "spec.runPolicy.cleanPodPolicy",
+                "spec.runPolicy.schedulingPolicy"]
         self.assertEqual([note.removeprefix("lost: ") for note in reported if note.startswith("lost")], lost)
-        done = convert(json.dumps(manifest("PyTorchJob", "kubeflow.org/v1", {"pytorchReplicaSpecs": {"Worker": {"template": TORCH}}}, "w")),
+        done = convert(json.dumps(manifest("PyTorchJob", "kubeflow.org/v1",
+                                           {"pytorchReplicaSpecs": {"Worker": {"template": TORCH}}}, "w")),
                        "--to", "trainjob", "--strict")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_other_kinds_that_trainer_knows(self):
-        for kind, types, framework, first in (("XGBoostJob", "xgbReplicaSpecs", "xgboost", "Master"), ("JAXJob", "jaxReplicaSpecs", "jax", "Worker")):
+        for kind, types, framework, first in (("XGBoostJob", "xgbReplicaSpecs", "xgboost", "Master"),
+                                              ("JAXJob", "jaxReplicaSpecs", "jax", "Worker")):
             template = container("i", framework, command=["train"])
             specs = {first: {"template": template}, "Worker": {"replicas": 2, "template": template}}
             runtime, job, reported = self.trainjob({types: specs}, kind)
-            self.assertEqual(job["trainer"], {"numNodes": 3 if first == "Master" else 2, "image": "i", "command": ["train"]})
+            self.assertEqual(job["trainer"], {"numNodes": 3 if first == "Master" else 2, "image": "i",
+                                              "command": ["train"]})
             self.assertEqual(runtime["mlPolicy"], {"numNodes": job["trainer"]["numNodes"], framework: {}})
             node = runtime["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
             self.assertEqual(node, {"containers": [{"name": "node"}], "restartPolicy": "Never"})
             self.assertEqual(reported[0], f"changed: spec.{types} to spec.trainer, and a TrainingRuntime")
 
     def test_old_pytorchjobs_become_trainjobs_through_v1(self):
-        _, job, reported = self.trainjob({"replicaSpecs": [{"replicaType": "MASTER", "template": TORCH}]}, api="kubeflow.org/v1alpha1")
+        _, job, reported = self.trainjob({"replicaSpecs": [{"replicaType": "MASTER", "template": TORCH}]},
+                                         api="kubeflow.org/v1alpha1")
         self.assertEqual(job["trainer"], {"numNodes": 1, "image": "i"})
         self.assertIn("moved: spec.replicaSpecs to spec.pytorchReplicaSpecs", reported)
 
@@ -312,9 +323,11 @@ class Ways(Case):
                 self.assertEqual(done.returncode, 2, path)
                 self.assertIn("cannot be converted to trainer.kubeflow.org/v1alpha1", done.stderr)
         for types in ({}, {"Master": {}}, {"Master": {"template": {"spec": {"containers": ["x"]}}}}, "x", ["x"]):
-            done = convert(json.dumps(manifest("PyTorchJob", "kubeflow.org/v1", {"pytorchReplicaSpecs": types})), "--to", "trainjob")
+            done = convert(json.dumps(manifest("PyTorchJob", "kubeflow.org/v1", {"pytorchReplicaSpecs": types})),
+                           "--to", "trainjob")
             self.assertEqual(done.returncode, 2, types)
-            self.assertIn("spec.pytorchReplicaSpecs: neither Master nor Worker has a template with a container", done.stderr)
+            self.assertIn("spec.pytorchReplicaSpecs: neither Master nor Worker has a template with a container",
+                          done.stderr)
 
     def test_jobs_of_today_and_other_objects_are_printed_as_they_are(self):
         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that change the jobs of a file: --set, --env, --replicas, --cpu, --args; the same for run, rerun, render and lint."""
+"""Options that change the jobs of a file: --set, --env, --replicas, --cpu, --args; the same for run, rerun, render and
+lint."""
 import json
 import os
 import tempfile
@@ -66,7 +67,8 @@ class Set(Override):
         self.assertEqual(self.container("image", "123")["image"], "123")
         self.assertIs(self.container("tty", "true")["tty"], True)
         self.assertEqual(self.container("resources.limits.memory", "16Gi")["resources"]["limits"], {"memory": "16Gi"})
-        self.assertEqual(self.container("resources.limits[nvidia.com/gpu]", "2")["resources"]["limits"], {"nvidia.com/gpu": "2"})
+        self.assertEqual(self.container("resources.limits[nvidia.com/gpu]", "2")["resources"]["limits"],
+                         {"nvidia.com/gpu": "2"})
         self.assertEqual(self.container("livenessProbe.httpGet.port", "80")["livenessProbe"]["httpGet"]["port"], 80)
         self.assertEqual(self.container("livenessProbe.httpGet.port", "web")["livenessProbe"]["httpGet"]["port"], "web")
         self.assertEqual(self.container("args", '["a", "b c"]')["args"], ["a", "b c"])
@@ -75,7 +77,8 @@ class Set(Override):
     def test_lists(self):
         self.assertEqual(self.container("args[0]", "new")["args"], ["new"])
         self.assertEqual(self.container("args[1]", "next")["args"], ["old", "next"])
-        self.assertEqual(self.container("ports[0].containerPort", "99")["ports"][0], {"name": "web", "containerPort": 99})
+        self.assertEqual(self.container("ports[0].containerPort", "99")["ports"][0],
+                         {"name": "web", "containerPort": 99})
         self.assertEqual(self.container("args[0]", "first", index=1)["args"], ["first"])
 
     def test_keys_with_dots_and_null(self):
@@ -87,15 +90,20 @@ class Set(Override):
     def test_mistakes_are_named_with_the_nearest_field(self):
         path = self.file(TWO)
         for value, message in (
-                (WORKER + ".replica=4", 'there is no field "replica" in spec.pytorchReplicaSpecs[Worker]; did you mean "replicas"?'),
-                ("spec.backoffLimit=4", 'there is no field "backoffLimit" in spec; did you mean spec.runPolicy.backoffLimit?'),
+                (WORKER + ".replica=4", 'there is no field "replica" in spec.pytorchReplicaSpecs[Worker]; did you '
+                 'mean "replicas"?'),
+                ("spec.backoffLimit=4", 'there is no field "backoffLimit" in spec; did you mean '
+                 'spec.runPolicy.backoffLimit?'),
                 ("spec.pytorchReplicaSpecs.Wroker.replicas=4",
                  'there is no replica type "Wroker" in spec.pytorchReplicaSpecs; did you mean "Worker"?'),
                 (WORKER + ".template.spec.containers[0].imag=x",
-                 'there is no field "imag" in spec.pytorchReplicaSpecs[Worker].template.spec.containers[0]; did you mean "image"?'),
+                 'there is no field "imag" in spec.pytorchReplicaSpecs[Worker].template.spec.containers[0]; did you '
+                 'mean "image"?'),
                 (WORKER + ".template.spec.containers[3].image=x", "spec.containers has 2 items: there is no [3]"),
-                (WORKER + ".template.spec.containers.image=x", 'spec.containers is a list: "image" is not a place in it, as [0]'),
-                (WORKER + ".template.spec.containers[3x].image=x", 'spec.containers is a list: "3x" is not a place in it'),
+                (WORKER + ".template.spec.containers.image=x",
+                 'spec.containers is a list: "image" is not a place in it, as [0]'),
+                (WORKER + ".template.spec.containers[3x].image=x",
+                 'spec.containers is a list: "3x" is not a place in it'),
                 (WORKER + ".replicas=four", 'spec.pytorchReplicaSpecs[Worker].replicas: "four" is not an integer'),
                 (WORKER + ".replicas.x=4", "spec.pytorchReplicaSpecs[Worker].replicas has no fields"),
                 (WORKER + ".template.spec.hostNetwork=yes", 'hostNetwork: "yes" is neither true nor false'),
@@ -117,7 +125,8 @@ class Set(Override):
         done = call("run", path, "--set", WORKER + '.template.spec.containers[0].command=["no-such-program"]')
         self.assertEqual(done.returncode, 2)
         self.assertIn('there is no program "no-such-program"', done.stderr)
-        done = call("lint", "--local", path, "--set", WORKER + '.template.spec.containers[0].command=["no-such-program"]')
+        done = call("lint", "--local", path, "--set", WORKER
+                    + '.template.spec.containers[0].command=["no-such-program"]')
         self.assertIn('there is no program "no-such-program"', done.stdout)
         done = call("lint", path, "--set", WORKER + ".template.spec.containers[0].resources.limits.memory=16Gx")
         self.assertEqual(done.returncode, 2, done.stdout)
@@ -145,7 +154,8 @@ class Shortcuts(Override):
             self.assertIn({"name": "NOTE", "value": "a=b"}, second["env"])
 
     def test_a_reference_is_replaced(self):
-        text = job().replace("command:", "env: [{name: T, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n            command:")
+        text = job().replace("command:", "env: [{name: T, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n       "
+                             "     command:")
         env = self.pods("-e", "T=x", text=text)["one-master-0"]["spec"]["containers"][0]["env"]
         self.assertIn({"name": "T", "value": "x"}, env)
 
@@ -153,8 +163,9 @@ class Shortcuts(Override):
         self.assertEqual(len(self.pods("--replicas", "worker=3")), 4)
         path = self.file(TWO)
         for value, message in (("Wroker=1", 'there is no replica type "Wroker" in the job; it has Master, Worker'),
-                               ("Worker", '"Worker" is not of the form TYPE=N'), ("Worker=-1", "is not of the form TYPE=N"),
-                               ("Worker=1.5", "is not of the form TYPE=N"), ("=1", 'there is no replica type ""')):
+                               ("Worker", '"Worker" is not of the form TYPE=N'),
+                               ("Worker=-1", "is not of the form TYPE=N"), ("Worker=1.5", "is not of the form TYPE=N"),
+                               ("=1", 'there is no replica type ""')):
             done = call("render", path, "--replicas", value)
             self.assertEqual(done.returncode, 2, value)
             self.assertIn(f"option --replicas: PyTorchJob two: ", done.stderr)
@@ -162,7 +173,8 @@ class Shortcuts(Override):
 
     def test_cpu(self):
         """A job for GPUs starts where there are none; other resources stay."""
-        text = job().replace("command:", "resources: {limits: {nvidia.com/gpu: 64, amd.com/gpu: 1, memory: 1Gi}, requests: {cpu: 1}}\n"
+        text = job().replace("command:", "resources: {limits: {nvidia.com/gpu: 64, amd.com/gpu: 1, memory: 1Gi}, "
+                             "requests: {cpu: 1}}\n"
                              "            command:", 1)
         container = self.pods("--cpu", text=text)["one-master-0"]["spec"]["containers"][0]
         self.assertEqual(container["resources"], {"limits": {"memory": "1Gi"}, "requests": {"cpu": "1"}})
@@ -184,7 +196,8 @@ class Shortcuts(Override):
         """The workers of an MPIJob have a command of the plugin, which would not take them."""
         pods = self.pods("--args=-n 4", text=MPI)
         self.assertEqual(pods["m-launcher"]["spec"]["containers"][0]["args"], ["-n", "4"])
-        self.assertEqual(pods["m-worker-0"]["spec"]["containers"][0], self.pods(text=MPI)["m-worker-0"]["spec"]["containers"][0])
+        self.assertEqual(pods["m-worker-0"]["spec"]["containers"][0],
+                         self.pods(text=MPI)["m-worker-0"]["spec"]["containers"][0])
 
     def test_mistakes(self):
         for value in ("NAME", "=x"):
@@ -201,9 +214,11 @@ class Kept(Override):
     def test_a_run_keeps_the_jobs_as_they_ran(self):
         with tempfile.TemporaryDirectory() as state:
             env = {"XDG_STATE_HOME": state}
-            done = call("run", "-q", self.file(TWO), "-e", "NOTE=hello", "--args=new", "--replicas", "Worker=2", env=env)
+            done = call("run", "-q", self.file(TWO), "-e", "NOTE=hello", "--args=new", "--replicas", "Worker=2",
+                        env=env)
             self.assertEqual(done.returncode, 0, done.stderr)
-            expected = sorted(f"{who}/pytorch | {text}" for who in ("master-0", "worker-0", "worker-1") for text in ("0.1 hello", "new"))
+            expected = sorted(f"{who}/pytorch | {text}" for who in ("master-0", "worker-0", "worker-1")
+                              for text in ("0.1 hello", "new"))
             self.assertEqual(sorted(line for line in done.stdout.splitlines() if "beside" not in line), expected)
             again = call("rerun", "-q", "two", "-e", "NOTE=bye", env=env)
             self.assertEqual(again.returncode, 0, again.stderr)

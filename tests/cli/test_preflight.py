@@ -101,10 +101,12 @@ class Plan(Case):
     def test_active_environment(self):
         """Images that are not mapped use it: `run` says so, unless all are mapped, or nobody wants notes."""
         os.makedirs(os.path.join(self.folder, "bin"))
-        path, note = self.file(job()), f"note: images that are not mapped use the active virtual environment {self.folder}\n"
+        path, note = (self.file(job()), "note: images that are not mapped use the active virtual environment "
+                      f"{self.folder}\n")
         for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
             env = {"VIRTUAL_ENV": "", variable: self.folder, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
-            self.assertIn(f"not mapped; the active virtual environment {self.folder}\n", call("run", "--dry-run", path, env=env).stdout)
+            self.assertIn(f"not mapped; the active virtual environment {self.folder}\n",
+                          call("run", "--dry-run", path, env=env).stdout)
             self.assertIn(note, call("run", "--no-keep", path, env=env).stderr)
         self.assertNotIn(note, call("run", "--no-keep", path, "--image", "*=/usr", env=env).stderr)
         self.assertNotIn(note, call("run", "--no-keep", "-q", path, env=env).stderr)

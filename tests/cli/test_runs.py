@@ -228,7 +228,8 @@ class Logs(Runs):
         go = os.path.join(self.folder, "go")
         script = f"'echo $RANK; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo $RANK'"
         self.start(jobs("j", script, script))
-        with subprocess.Popen([program.PROGRAM, "attach", "--only", "worker-1", "j"], env=self.env, stdout=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen([program.PROGRAM, "attach", "--only", "worker-1", "j"], env=self.env,
+                              stdout=subprocess.PIPE, text=True) as child:
             self.assertEqual(child.stdout.readline(), "2\n")
             self.file("", "go")
             self.assertEqual(child.stdout.read(), "2\n")

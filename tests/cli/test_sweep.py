@@ -59,17 +59,22 @@ class Sweep(Case):
 
 class Trials(Sweep):
     def test_variables_and_all_combinations(self):
-        rows = self.sweep(job("one", "'echo $LR $N; echo score $LR$N'"), "--param", "LR=1,3", "--param", "N=2,4", "--metric", "score ([0-9]+)")
+        rows = self.sweep(job("one", "'echo $LR $N; echo score $LR$N'"), "--param", "LR=1,3", "--param", "N=2,4",
+                          "--metric", "score ([0-9]+)")
         self.assertEqual([(row["job"], row["params"], row["metric"], row["state"]) for row in rows],
-                         [("one-0004", {"LR": "3", "N": "4"}, 34, "Succeeded"), ("one-0003", {"LR": "3", "N": "2"}, 32, "Succeeded"),
-                          ("one-0002", {"LR": "1", "N": "4"}, 14, "Succeeded"), ("one-0001", {"LR": "1", "N": "2"}, 12, "Succeeded")])
+                         [("one-0004", {"LR": "3", "N": "4"}, 34, "Succeeded"),
+                          ("one-0003", {"LR": "3", "N": "2"}, 32, "Succeeded"),
+                          ("one-0002", {"LR": "1", "N": "4"}, 14, "Succeeded"),
+                          ("one-0001", {"LR": "1", "N": "2"}, 12, "Succeeded")])
         self.assertEqual(call("logs", "one-0003", env=self.env).stdout, "master-0 | 3 2\nmaster-0 | score 32\n")
         self.assertRegex(self.stderr, r"(?m)^one-0002 LR=1 N=4: Succeeded, 14 \(2 of 4\)$")
 
     def test_the_template_of_a_katib_trial(self):
-        rows = self.sweep(TRIAL, "--param", "learningRate=7,1", "--param", "batch=3", "--metric", "accuracy ([0-9]+)", "--goal", "min")
+        rows = self.sweep(TRIAL, "--param", "learningRate=7,1", "--param", "batch=3", "--metric", "accuracy ([0-9]+)",
+                          "--goal", "min")
         self.assertEqual([(row["params"]["learningRate"], row["metric"]) for row in rows], [("1", 13), ("7", 73)])
-        self.assertEqual(call("logs", "train-0001", "master-0", "--tail", "2", env=self.env).stdout, "lr=7 batch=3\naccuracy 73\n")
+        self.assertEqual(call("logs", "train-0001", "master-0", "--tail", "2", env=self.env).stdout,
+                         "lr=7 batch=3\naccuracy 73\n")
 
     def test_own_placeholders_and_quotes(self):
         rows = self.sweep(job("one", "'echo \"{{my-word}}\"'"), "--param", 'my-word=a b,c\\d"', status=1)
@@ -89,8 +94,8 @@ class Trials(Sweep):
         self.assertEqual(rows[0]["metric"], 6)
 
     def test_failures_and_metrics_that_are_missing(self):
-        rows = self.sweep(job("one", "'[ $N = 2 ] && exit 3; [ $N = 3 ] || echo v=1 v=$N.5e0; true'"), "--param", "N=1,2,3,4",
-                          "--metric", "v=([0-9.e]+)", status=1)
+        rows = self.sweep(job("one", "'[ $N = 2 ] && exit 3; [ $N = 3 ] || echo v=1 v=$N.5e0; true'"), "--param",
+                          "N=1,2,3,4", "--metric", "v=([0-9.e]+)", status=1)
         self.assertEqual([(row["trial"], row["state"], row["metric"]) for row in rows],
                          [(4, "Succeeded", 4.5), (1, "Succeeded", 1.5), (2, "Failed", None), (3, "Succeeded", None)])
 
@@ -132,7 +137,8 @@ class Reports(Sweep):
         self.assertRegex(lines[1], r'^one-0002 +"x +<2> +Succeeded +2 +[0-9.]+ +one-0002-\d{8}-\d{6}$')
         done = call("sweep", path, *self.WORDS, "-o", "csv", env=self.env)
         rows = list(csv.DictReader(io.StringIO(done.stdout)))
-        self.assertEqual([(row["job"], row["A"], row["B"], row["metric"]) for row in rows], [("one-0002", '"x', "<2>", "2"), ("one-0001", "1", "<2>", "1")])
+        self.assertEqual([(row["job"], row["A"], row["B"], row["metric"]) for row in rows],
+                         [("one-0002", '"x', "<2>", "2"), ("one-0001", "1", "<2>", "1")])
         space = "{http://www.w3.org/2000/svg}"
         tree = xml.etree.ElementTree.parse(svg)
         self.assertEqual(len(tree.findall(f"{space}g")), 2)
@@ -144,7 +150,8 @@ class Reports(Sweep):
     def test_values_below_a_plot_do_not_cover_each_other(self):
         svg = os.path.join(self.folder, "plot.svg")
         values = [f"v{i}" for i in range(20)]
-        self.sweep(job("one", "'echo m=7'"), "--param", "A=" + ",".join(values), "--parallel", "4", "--metric", "m=(7)", "--svg", svg)
+        self.sweep(job("one", "'echo m=7'"), "--param", "A=" + ",".join(values), "--parallel", "4", "--metric", "m=(7)",
+                   "--svg", svg)
         tree = xml.etree.ElementTree.parse(svg)
         self.assertEqual(len(list(tree.iter("{http://www.w3.org/2000/svg}circle"))), 20)
         shown = [text.text for text in tree.iter("{http://www.w3.org/2000/svg}text")]
@@ -158,19 +165,23 @@ class Mistakes(Sweep):
         for words, message in (
                 ((), "option --param: there is none"),
                 (("--param", "N"), '"N" is not of the form NAME=VALUE,VALUE'),
-                (("--param", "my-word=1"), 'option --param: "my-word" is neither a path of fields, nor the name of a variable, nor does {{my-word}} stand'),
-                (("--param", "spec.backoffLimit=1"), "option --param spec.backoffLimit: there is no field \"backoffLimit\" in spec; did you mean"),
+                (("--param", "my-word=1"), 'option --param: "my-word" is neither a path of fields, nor the name of a '
+                 'variable, nor does {{my-word}} stand'),
+                (("--param", "spec.backoffLimit=1"), "option --param spec.backoffLimit: there is no field "
+                 "\"backoffLimit\" in spec; did you mean"),
                 (("--param", "spec.runPolicy.backoffLimit=1,x"), 'spec.runPolicy.backoffLimit: "x" is not an integer'),
                 (("--param", "spec.pytorchReplicaSpecs.Master.replicas=1,2"), "1 error; nothing was done"),
                 ((*param, "--metric", "x"), "has no group"), ((*param, "--metric", "("), 'option --metric: "(": '),
-                ((*param, "--svg", "x.svg"), "need --metric"), ((*param, "--seed", "3"), "option --seed is for --random"),
+                ((*param, "--svg", "x.svg"), "need --metric"),
+                ((*param, "--seed", "3"), "option --seed is for --random"),
                 ((*param, "--parallel", "0"), 'option --parallel: "0" is not between 1 and 256'),
                 ((*param, "--random", "x"), "option --random"), ((*param, "--timeout", "soon"), "option --timeout"),
                 ((*param, "--resume"), 'there is no sweep of job "one" to go on with')):
             done = call("sweep", path, *words, env=self.env)
             self.assertEqual(done.returncode, 2, (words, done.stderr))
             self.assertIn(message, done.stderr)
-        for text, count in ((job("one") + "---\n" + job("two"), 2), ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", 0)):
+        for text, count in ((job("one") + "---\n" + job("two"), 2),
+                            ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", 0)):
             done = call("sweep", self.file(text), *param, env=self.env)
             self.assertIn(f"the files have {count} jobs; a sweep is of one job", done.stderr)
         self.assertEqual(os.listdir(self.state), [])
@@ -196,8 +207,8 @@ class Resume(Sweep):
 
     def begin(self, text, *words):
         """Start a sweep that the test ends."""
-        child = subprocess.Popen([program.PROGRAM, "sweep", self.file(text), *words], env={**os.environ, **self.env}, text=True,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        child = subprocess.Popen([program.PROGRAM, "sweep", self.file(text), *words], env={**os.environ, **self.env},
+                                 text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(self.finish, child)
         return child
 
@@ -215,12 +226,14 @@ class Resume(Sweep):
         text = self.script(f"[ $N -gt 2 ] && while [ ! -e {go} ]; do sleep 0.02; done; echo got $N")
         words = ("--param", "N=1,2,3,4,5", "--parallel", "2", "--metric", "got ([0-9])")
         child = self.begin(text, *words)
-        self.wait(lambda: os.path.exists(os.path.join(self.folder, "started")) and {"3", "4"} <= set(self.started()), "the trials")
+        self.wait(lambda: os.path.exists(os.path.join(self.folder, "started")) and {"3", "4"} <= set(self.started()),
+                  "the trials")
         child.send_signal(signal.SIGKILL)
         child.wait()
         self.file("", "go")
         rows = self.sweep(text, "--resume")
-        self.assertEqual([(row["trial"], row["state"], row["metric"]) for row in rows], [(n, "Succeeded", n) for n in (5, 4, 3, 2, 1)])
+        self.assertEqual([(row["trial"], row["state"], row["metric"]) for row in rows],
+                         [(n, "Succeeded", n) for n in (5, 4, 3, 2, 1)])
         started = self.started()
         self.assertEqual([started.count(n) for n in "125"], [1, 1, 1])
         self.assertEqual(json.loads(call("ls", "--running", "-o", "json", env=self.env).stdout), [])
@@ -251,7 +264,8 @@ class Resume(Sweep):
 
     def test_ctrl_c(self):
         child = self.begin(self.script("exec sleep 600"), "--param", "N=1,2,3", "--parallel", "2")
-        self.wait(lambda: os.path.exists(os.path.join(self.folder, "started")) and len(self.started()) == 2, "the trials")
+        self.wait(lambda: os.path.exists(os.path.join(self.folder, "started")) and len(self.started()) == 2,
+                  "the trials")
         child.send_signal(signal.SIGINT)
         out, _ = child.communicate(timeout=program.TIMEOUT)
         self.assertEqual(child.returncode, 130, out)
@@ -269,8 +283,10 @@ class Resume(Sweep):
 
     def test_other_jobs_and_values_are_refused(self):
         self.sweep(job("one"), "--param", "N=1,2")
-        for words, text, message in ((("--param", "N=1,2,3"), job("one"), "has other parameters"), ((), job("one", "'exit 1'"), "the job is not the one"),
-                                     (("--random", "2"), job("one"), "option --random: a sweep that goes on has its trials")):
+        for words, text, message in ((("--param", "N=1,2,3"), job("one"), "has other parameters"),
+                                     ((), job("one", "'exit 1'"), "the job is not the one"),
+                                     (("--random", "2"), job("one"),
+                                      "option --random: a sweep that goes on has its trials")):
             done = call("sweep", self.file(text), "--resume", *words, env=self.env)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(message, done.stderr)

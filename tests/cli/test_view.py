@@ -123,7 +123,8 @@ class Pipes(Case):
         self.assertEqual(sorted(call("logs", "one").stdout.splitlines()), sorted(done.stdout.splitlines()))
         self.assertEqual(sorted(call("logs", "one", "master-0").stdout.splitlines()), sorted(done.stdout.splitlines()))
         self.assertEqual(call("logs", "one", "master-0", "-c", "beside").stdout, "two\n")
-        init = text.replace("          containers:", "          initContainers: [{name: prepare, image: x, command: [echo, three]}]\n          containers:")
+        init = text.replace("          containers:", "          initContainers: [{name: prepare, image: x, command: "
+                            "[echo, three]}]\n          containers:")
         done = call("run", "-q", self.file(init))
         self.assertIn("master-0/prepare | three\n", done.stdout)
         alone = init.replace(BESIDE, "")
@@ -131,14 +132,16 @@ class Pipes(Case):
 
     def test_one_replica_alone(self):
         text = job("one", "'echo x'") + "---\n" + job("two", "'echo y'")
-        for word, shown in (("master-0", ["one/master-0 | x", "two/master-0 | y"]), ("Master", ["one/master-0 | x", "two/master-0 | y"]),
+        for word, shown in (("master-0", ["one/master-0 | x", "two/master-0 | y"]),
+                            ("Master", ["one/master-0 | x", "two/master-0 | y"]),
                             ("two-master-0", ["two/master-0 | y"])):
             done = call("run", "-q", "--only", word, self.file(text))
             self.assertEqual((done.returncode, sorted(done.stdout.splitlines())), (0, shown), done.stderr)
         done = call("run", "-q", "--only", "one-master-0", "--only", "two-master-0", self.file(text))
         self.assertEqual(len(done.stdout.splitlines()), 2)
         done = call("run", "-o", "json", "--only", "one-master-0", self.file(text))
-        self.assertEqual([row["job"] for row in map(json.loads, done.stdout.splitlines()) if row["type"] == "log"], ["one"])
+        self.assertEqual([row["job"] for row in map(json.loads, done.stdout.splitlines()) if row["type"] == "log"],
+                         ["one"])
         self.assertEqual(call("logs", "two", "master-0").stdout, "y\n")  # all is kept
         done = call("run", "--only", "worker-7", self.file(text))
         self.assertEqual(done.returncode, 2)
@@ -258,7 +261,8 @@ class Terminal(Case):
                 self.file("", "go")
         status, text = on_terminal("attach", name, seen=seen)
         self.assertEqual(status, 0, text)
-        self.assertRegex(text, "master-0 \\|\033\\[0m continue\\? \r\033\\[K\033\\[[0-9]+mmaster-0 \\|\033\\[0m continue\\? yes\r\n")
+        self.assertRegex(text, "master-0 \\|\033\\[0m continue\\? \r\033\\[K\033\\[[0-9]+mmaster-0 \\|\033\\[0m "
+                         "continue\\? yes\r\n")
 
     def test_rows_fit(self):
         go = os.path.join(self.folder, "go")

@@ -124,9 +124,11 @@ class Rules(unittest.TestCase):
         self.compare(cases, fields, words=False)
 
     def test_alternatives(self):
-        """anyOf and its like: the server names the value in the text and not in the field, and adds why one alternative does not fit."""
+        """anyOf and its like: the server names the value in the text and not in the field, and adds why one alternative
+        does not fit."""
         fields = {f"f{i}": schema for i, (schema, _, _) in enumerate(cel_cases.COMPOSED)}
-        cases = [(f"{kind}-{i}-{j}", {f"f{i}": value}, kind == "good") for i, (_, good, bad) in enumerate(cel_cases.COMPOSED)
+        cases = [(f"{kind}-{i}-{j}", {f"f{i}": value}, kind == "good") for i,
+                 (_, good, bad) in enumerate(cel_cases.COMPOSED)
                  for kind, values in (("good", good), ("bad", bad)) for j, value in enumerate(values)]
         jobs = [job(name, spec) for name, spec, _ in cases]
         self.define(fields)

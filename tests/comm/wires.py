@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts whose wires delay, lose and reorder: network namespaces joined by a switch of ours. Needs root and /dev/net/tun."""
+"""Hosts whose wires delay, lose and reorder: network namespaces joined by a switch of ours. Needs root and
+/dev/net/tun."""
 import fcntl
 import heapq
 import os
@@ -62,14 +63,17 @@ class Wires:
 		fcntl.ioctl(tap, TUNSETIFF, struct.pack("16sH22x", device.encode(), IFF_TAP | IFF_NO_PI))
 		run("ip", "netns", "add", name)
 		run("ip", "link", "set", device, "netns", name)
-		run("ip", "-n", name, "link", "set", device, "name", "eth0", "address", f"02:00:00:00:00:{rank:02x}", "mtu", str(MTU))
+		run("ip", "-n", name, "link", "set", device, "name", "eth0", "address", f"02:00:00:00:00:{rank:02x}", "mtu",
+      str(MTU))
 		run("ip", "-n", name, "addr", "add", f"10.78.0.{rank + 1}/24", "dev", "eth0")
 		run("ip", "-n", name, "link", "set", "eth0", "up")
 		run("ip", "-n", name, "link", "set", "lo", "up")
 		return tap
 
 	def delay(self, seconds, jitter=0.0, loss=0.0):
-		"""Every frame comes so much later, and jitter at most beside, so that frames overtake each other; some never come."""
+		"""Every frame comes so much later, and jitter at most beside, so that frames overtake each other.
+
+		Some never come."""
 		self.fate = lambda source, target: (None if loss and self.random.random() < loss
 			else seconds + (self.random.random() * jitter if jitter else 0))
 
@@ -106,7 +110,8 @@ class Wires:
 					os.write(self.taps[target], frame)
 				except OSError:
 					pass  # its queue is full, or it is down: a lost frame
-			ready = select.select([*self.taps, self.stop], [], [], max(0, due[0][0] - time.monotonic()) if due else None)[0]
+			ready = select.select([*self.taps, self.stop], [], [],
+                         max(0, due[0][0] - time.monotonic()) if due else None)[0]
 			if self.stop in ready:
 				return
 			for tap in ready:

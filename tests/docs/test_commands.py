@@ -64,7 +64,8 @@ TESTED = {
     f"{BIN} run examples/pytorch/restart.yaml": ("tests/examples/test_pytorch.py", "pytorch/restart.yaml"),
     "roundhouse exec digits-worker-1 -- sh -c 'echo $RANK; py-spy dump --pid 1234'": ("tests/docs/test_commands.py",
                                                                                       "def test_exec"),
-    "roundhouse run --timestamps --only worker-1 examples/pytorch/digits.yaml": ("tests/cli/test_view.py", '"--timestamps"'),
+    "roundhouse run --timestamps --only worker-1 examples/pytorch/digits.yaml": ("tests/cli/test_view.py",
+                                                                                 '"--timestamps"'),
     "roundhouse sweep train.yaml --param lr=0.1,0.01 --param batch=32,48 --parallel 2 --metric 'accuracy ([0-9.]+)'":
         ("tests/cli/test_sweep.py", '"--metric", "accuracy'),
     "roundhouse sweep train.yaml --resume --svg plot.svg": ("tests/cli/test_sweep.py", '"--resume"'),

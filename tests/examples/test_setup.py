@@ -80,8 +80,10 @@ class Setup(unittest.TestCase):
         path = self.examples.parent / "job.yaml"
         path.write_text(job)
         plugins = os.path.join(os.path.dirname(PROGRAM), "..", "lib", "roundhouse", "plugins")
-        environment = os.environ | {"ROUNDHOUSE_ENV_DIR": str(self.environments), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
-        done = subprocess.run([roundhouse, "run", "--no-keep", "--plugins", plugins, "--plugin-isolation", "none", "--setup", str(path)],
+        environment = os.environ | {"ROUNDHOUSE_ENV_DIR": str(self.environments), "PIP_NO_INDEX": "1",
+                                    "PIP_FIND_LINKS": ""}
+        done = subprocess.run([roundhouse, "run", "--no-keep", "--plugins", plugins, "--plugin-isolation", "none",
+                               "--setup", str(path)],
                               text=True, capture_output=True, env=environment, check=False)
         self.assertEqual(done.returncode, want, done.stdout + done.stderr)
         return done
@@ -96,7 +98,8 @@ class Setup(unittest.TestCase):
         self.assertIn(f"prefix {place}", done.stdout)
         self.assertIn("pytorch: is there", self.run_setup(roundhouse, job, 0).stderr)
         # an image that says nothing is left alone, and so is the job
-        self.assertNotIn("is to stand for it", self.run_setup(roundhouse, JOB.replace("example/empty", "team/train"), 0).stderr)
+        self.assertNotIn("is to stand for it", self.run_setup(roundhouse, JOB.replace("example/empty", "team/train"),
+                                                              0).stderr)
         self.framework("pytorch", "no-such-package-of-anybody==1.0\n")
         done = self.run_setup(roundhouse, job, 1)
         self.assertIn("option --setup: `examples/setup pytorch` failed; nothing was started", done.stderr)

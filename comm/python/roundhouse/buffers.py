@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the elements of an array lie: numpy arrays, torch tensors, and all that has the buffer protocol, without a copy."""
+"""Where the elements of an array lie: numpy arrays, torch tensors, and all that has the buffer protocol, without a
+copy."""
 import ctypes
 
 from roundhouse import library
 from roundhouse.errors import InvalidError
 
-_TYPESTR = {"f4": library.F32, "f8": library.F64, "f2": library.F16, "i1": library.I8, "i4": library.I32, "i8": library.I64,
-            "u1": library.U8, "b1": library.U8, "i2": library.I16, "u2": library.U16, "u4": library.U32, "u8": library.U64}
-_TORCH = {"torch.float32": library.F32, "torch.float64": library.F64, "torch.float16": library.F16, "torch.bfloat16": library.BF16,
-          "torch.int8": library.I8, "torch.int32": library.I32, "torch.int64": library.I64, "torch.uint8": library.U8,
-          "torch.bool": library.U8, "torch.int16": library.I16, "torch.uint16": library.U16, "torch.uint32": library.U32,
-          "torch.uint64": library.U64}
-_FORMAT = {"f": library.F32, "d": library.F64, "e": library.F16, "b": library.I8, "i": library.I32, "q": library.I64, "B": library.U8,
-           "?": library.U8, "c": library.U8, "l": library.I64 if ctypes.sizeof(ctypes.c_long) == 8 else library.I32,
+_TYPESTR = {"f4": library.F32, "f8": library.F64, "f2": library.F16, "i1": library.I8, "i4": library.I32,
+            "i8": library.I64, "u1": library.U8, "b1": library.U8, "i2": library.I16, "u2": library.U16,
+            "u4": library.U32, "u8": library.U64}
+_TORCH = {"torch.float32": library.F32, "torch.float64": library.F64, "torch.float16": library.F16,
+          "torch.bfloat16": library.BF16, "torch.int8": library.I8, "torch.int32": library.I32,
+          "torch.int64": library.I64, "torch.uint8": library.U8,
+          "torch.bool": library.U8, "torch.int16": library.I16, "torch.uint16": library.U16,
+          "torch.uint32": library.U32, "torch.uint64": library.U64}
+_FORMAT = {"f": library.F32, "d": library.F64, "e": library.F16, "b": library.I8, "i": library.I32, "q": library.I64,
+           "B": library.U8, "?": library.U8, "c": library.U8,
+           "l": library.I64 if ctypes.sizeof(ctypes.c_long) == 8 else library.I32,
           "h": library.I16, "H": library.U16, "I": library.U32, "Q": library.U64,
           "L": library.U64 if ctypes.sizeof(ctypes.c_long) == 8 else library.U32}
 _TYPES = "float32, float64, float16, bfloat16, bool, or an integer of 8 to 64 bits"
@@ -77,8 +81,9 @@ def _of_array(array, moved, writable):
 
 class _PyBuffer(ctypes.Structure):
     # Py_buffer of the stable ABI: it also gives the address of memory that is read-only
-    _fields_ = [("buf", ctypes.c_void_p), ("obj", ctypes.py_object), ("len", ctypes.c_ssize_t), ("itemsize", ctypes.c_ssize_t),
-                ("readonly", ctypes.c_int), ("ndim", ctypes.c_int), ("format", ctypes.c_char_p), ("shape", ctypes.c_void_p),
+    _fields_ = [("buf", ctypes.c_void_p), ("obj", ctypes.py_object), ("len", ctypes.c_ssize_t),
+                ("itemsize", ctypes.c_ssize_t), ("readonly", ctypes.c_int), ("ndim", ctypes.c_int),
+                ("format", ctypes.c_char_p), ("shape", ctypes.c_void_p),
                 ("strides", ctypes.c_void_p), ("suboffsets", ctypes.c_void_p), ("internal", ctypes.c_void_p)]
 
 
@@ -94,7 +99,8 @@ def _of_buffer(owner, moved, writable):
     try:
         view = memoryview(owner)
     except TypeError:
-        _refuse(owner, "it is not an array: it has neither __array_interface__, nor data_ptr(), nor the buffer protocol")
+        _refuse(owner, "it is not an array: it has neither __array_interface__, nor data_ptr(), nor the buffer "
+                "protocol")
     if not view.c_contiguous or (writable and view.readonly):
         _refuse(owner, "it cannot be written to" if view.c_contiguous else "it is not contiguous")
     type_ = _FORMAT.get(view.format.lstrip("@=<"))

@@ -62,7 +62,8 @@ def _text(value):
 
 
 def _call(function, *args, undo=None):
-    """Call what blocks in C so that Ctrl-C ends the wait. undo is called with the result of what nobody waits for any more."""
+    """Call what blocks in C so that Ctrl-C ends the wait. undo is called with the result of what nobody waits for any
+    more."""
     # signals are the main thread's, and so is MPI
     if threading.current_thread() is not threading.main_thread() or _LAUNCHED & os.environ.keys():
         return function(*args)
@@ -92,7 +93,8 @@ def _call(function, *args, undo=None):
 
 
 class Request:
-    """An operation in flight. It holds the arrays, so they may be forgotten; they must not be changed before it is done."""
+    """An operation in flight. It holds the arrays, so they may be forgotten; they must not be changed before it is
+    done."""
 
     __slots__ = ("_handle", "_comm", "_buffers", "_lock", "_error", "result", "__weakref__")
 
@@ -119,8 +121,8 @@ class Request:
     def wait(self, timeout=None):
         """Wait until it is done; returns the array with the result. From any thread, and as often as one likes.
 
-        timeout: seconds that this call waits; None: as long as the operation may take. When they are over, DeadlineError
-        is raised, and the operation goes on.
+        timeout: seconds that this call waits; None: as long as the operation may take. When they are over,
+        DeadlineError is raised, and the operation goes on.
         Raises CommError: PeerError names a rank that died, DeadlineError those that were waited for. The interpreter is
         free for other threads meanwhile. Ctrl-C ends the wait, not the operation.
         """
@@ -178,7 +180,8 @@ class Request:
 
 
 class _Store:
-    """Somebody else's key-value store for the bootstrap, as the library wants it; what fails is kept for the message."""
+    """Somebody else's key-value store for the bootstrap, as the library wants it; what fails is kept for the
+    message."""
 
     def __init__(self, store):
         self.store, self.problem = store, None
@@ -208,26 +211,27 @@ class Comm:
     """One rank's seat in a world of ranks.
 
     All ranks call the same collectives in the same order. Each comes in two forms: ``all_reduce()`` waits, and
-    ``all_reduce_start()`` returns a Request. All ranks end with the same bits. After an error the context is over: every
-    later operation raises it again; close it, and make a new one.
+    ``all_reduce_start()`` returns a Request. All ranks end with the same bits. After an error the context is over:
+    every later operation raises it again; close it, and make a new one.
 
     Arrays are numpy arrays, torch tensors (of a CUDA device, too, where the backend takes it) or what has the buffer
     protocol. They must be contiguous and are used in place, without a copy. What is reduced is of float32, float64,
-    float16, bfloat16 (torch, ml_dtypes), bool, or an integer of 8 to 64 bits, with or without a sign; what is only moved is
-    of any type. Operations are ``"sum"``, ``"avg"``, ``"min"``, ``"max"`` and ``"prod"``, of integers also ``"band"``,
-    ``"bor"`` and ``"bxor"``; integers wrap around, and their average rounds to zero. ``"min"`` and ``"max"`` keep NaN.
+    float16, bfloat16 (torch, ml_dtypes), bool, or an integer of 8 to 64 bits, with or without a sign; what is only
+    moved is of any type. Operations are ``"sum"``, ``"avg"``, ``"min"``, ``"max"`` and ``"prod"``, of integers also
+    ``"band"``, ``"bor"`` and ``"bxor"``; integers wrap around, and their average rounds to zero. ``"min"`` and
+    ``"max"`` keep NaN.
 
     Any thread may use it; close() must be the last call.
     """
 
-    def __init__(self, rank=None, world=None, *, backend=None, host=None, port=0, job=None, secret=None, init_timeout=None,
-                 timeout=None, death_timeout=None, store=None):
+    def __init__(self, rank=None, world=None, *, backend=None, host=None, port=0, job=None, secret=None,
+                 init_timeout=None, timeout=None, death_timeout=None, store=None):
         """Join the world; blocks until all ranks have come. What is None comes from the environment (docs/comm.md).
 
-        rank, world: both or neither; where they are given, no variable for them is read. backend: "auto", "native", "ucx",
-        "mpi" or "nccl". host, port: where rank 0 listens.
-        job, secret: ranks of another job are refused. init_timeout, timeout, death_timeout: seconds; timeout is that of one
-        operation, 0 is none; death_timeout is the silence after which a host counts as lost.
+        rank, world: both or neither; where they are given, no variable for them is read. backend: "auto", "native",
+        "ucx", "mpi" or "nccl". host, port: where rank 0 listens.
+        job, secret: ranks of another job are refused. init_timeout, timeout, death_timeout: seconds; timeout is that of
+        one operation, 0 is none; death_timeout is the silence after which a host counts as lost.
         store: an object with set(key, bytes) and get(key, seconds) -> bytes, instead of a store of our own.
 
         Raises InvalidError for wrong or contradictory settings, DeadlineError when ranks do not come, SystemFailure.
@@ -238,8 +242,9 @@ class Comm:
         self._handle, self.parent = None, None
         foreign = _Store(store) if store is not None else None
         options = library.Options(
-            size=ctypes.sizeof(library.Options), has_rank=int(rank is not None), rank=rank or 0, world=world or 0, backend=_text(backend),
-            host=_text(host), port=port, job=_text(job), secret=_text(secret), init_timeout=buffers.microseconds(init_timeout),
+            size=ctypes.sizeof(library.Options), has_rank=int(rank is not None), rank=rank or 0, world=world or 0,
+            backend=_text(backend), host=_text(host), port=port, job=_text(job), secret=_text(secret),
+            init_timeout=buffers.microseconds(init_timeout),
             op_timeout=buffers.microseconds(timeout), death_timeout=buffers.microseconds(death_timeout))
         if foreign:
             options.kv_set, options.kv_get = foreign.set, foreign.get
@@ -265,10 +270,12 @@ class Comm:
         return self.parent is not None
 
     def group(self, ranks):
-        """A Comm of these ranks, which become 0 … in that order. Collective among them. Raises InvalidError, CommError."""
+        """A Comm of these ranks, which become 0 … in that order. Collective among them. Raises InvalidError,
+        CommError."""
         numbers = (ctypes.c_int32 * len(ranks))(*ranks)
         handle, error = ctypes.c_void_p(), library.Error()
-        library.check(_call(_lib.rh_comm_group, self._alive(), numbers, len(ranks), _byref(handle), _byref(error)), error)
+        library.check(_call(_lib.rh_comm_group, self._alive(), numbers, len(ranks), _byref(handle), _byref(error)),
+                      error)
         made = Comm.__new__(Comm)
         made._requests, made._groups, made._lock, made.parent = set(), weakref.WeakSet(), threading.Lock(), self
         made._open(handle)
@@ -276,7 +283,8 @@ class Comm:
         return made
 
     def close(self):
-        """Leave, after what is in flight has ended; groups of it leave first. Peers that still need this rank get PeerError."""
+        """Leave, after what is in flight has ended; groups of it leave first. Peers that still need this rank get
+        PeerError."""
         for group in list(self._groups):
             group.close()
         for request in list(self._requests):
@@ -311,9 +319,11 @@ class Comm:
             raise InvalidError("Comm: it is closed, or was made before fork()", -1)
         return self._handle
 
-    def _op(self, what, timeout, out=None, source=None, count=None, reduce=0, peer=0, tag=0, in_counts=None, out_counts=None):
+    def _op(self, what, timeout, out=None, source=None, count=None, reduce=0, peer=0, tag=0, in_counts=None,
+            out_counts=None):
         buffer = out or source
-        op = library.Op(size=library.OP_SIZE, what=what, reduce=reduce, peer=peer, tag=tag, timeout=buffers.microseconds(timeout))
+        op = library.Op(size=library.OP_SIZE, what=what, reduce=reduce, peer=peer, tag=tag,
+                        timeout=buffers.microseconds(timeout))
         if buffer is not None:
             op.in_ = source.address if source is not None else None
             op.out = out.address if out is not None else None
@@ -329,7 +339,8 @@ class Comm:
         if min(counts) < 0:
             raise InvalidError(f"{name}: a count is {min(counts)}, which is below 0", -1)
         if whole and sum(counts) * buffer.scale != buffer.count:
-            raise InvalidError(f"{name}: the counts are {sum(counts)} elements, the array has {buffer.count // buffer.scale}", -1)
+            raise InvalidError(f"{name}: the counts are {sum(counts)} elements, the array has "
+                               f"{buffer.count // buffer.scale}", -1)
         return (ctypes.c_size_t * self.world)(*(count * buffer.scale for count in counts))
 
     def _run(self, op, held, result):
@@ -355,7 +366,8 @@ class Comm:
         to = buffers.of(array if out is None else out)
         source = to if out is None else buffers.of(array, writable=False)
         self._check_same(source, to, to.count, "all_reduce")
-        return self._op(library.ALL_REDUCE, timeout, to, source, reduce=_reduction(op)), (source, to), array if out is None else out
+        return self._op(library.ALL_REDUCE, timeout, to, source, reduce=_reduction(op)), (source,
+                to), array if out is None else out
 
     def all_reduce(self, array, op="sum", out=None, timeout=None):
         """Reduce the arrays of all ranks, element by element; all get the result.
@@ -371,7 +383,8 @@ class Comm:
         return self._start(*self._all_reduce(array, op, out, timeout))
 
     def all_reduce_many(self, arrays, op="sum", timeout=None):
-        """all_reduce() of a list of arrays in place, in buckets: many small arrays take about as long as a few large ones.
+        """all_reduce() of a list of arrays in place, in buckets: many small arrays take about as long as a few large
+        ones.
 
         The same arrays in the same order on every rank, of any types. Returns the list. Raises as all_reduce().
         """
@@ -424,14 +437,15 @@ class Comm:
         source, to = buffers.of(array, writable=False, moved=True), buffers.of(out, moved=True)
         self._check_same(source, to, to.count, "all_to_all")
         if source.count % self.world != 0:
-            raise InvalidError(f"all_to_all: {source.count // source.scale} elements cannot be shared out to {self.world} ranks", -1)
+            raise InvalidError(f"all_to_all: {source.count // source.scale} elements cannot be shared out to "
+                               f"{self.world} ranks", -1)
         return self._op(library.ALL_TO_ALL, timeout, to, source, count=source.count // self.world), (source, to), out
 
     def all_to_all(self, array, out, timeout=None):
         """Give part r of array to rank r, and put what comes from rank r into part r of out.
 
-        array, out: of the same size and type, which world divides; not the same memory. Any type. Returns out. Raises as
-        all_reduce().
+        array, out: of the same size and type, which world divides; not the same memory. Any type. Returns out. Raises
+        as all_reduce().
         """
         return self._run(*self._all_to_all(array, out, timeout))
 
@@ -449,8 +463,8 @@ class Comm:
     def all_to_all_v(self, array, in_counts, out, out_counts, timeout=None):
         """all_to_all() with parts of different lengths, which lie behind each other and may be empty.
 
-        in_counts, out_counts: elements by rank. What a rank has for another must be what that one expects; else all ranks
-        get InvalidError, which names both. Returns out. Raises as all_reduce().
+        in_counts, out_counts: elements by rank. What a rank has for another must be what that one expects; else all
+        ranks get InvalidError, which names both. Returns out. Raises as all_reduce().
         """
         return self._run(*self._all_to_all_v(array, in_counts, out, out_counts, timeout))
 
@@ -477,7 +491,8 @@ class Comm:
     def gather(self, array, out=None, root=0, timeout=None):
         """Put the arrays of all ranks behind each other, by rank, into out of rank root.
 
-        array: the same size and type on every rank, any type. out: world times as large; of rank root alone. Returns out.
+        array: the same size and type on every rank, any type. out: world times as large; of rank root alone. Returns
+        out.
         Raises as all_reduce().
         """
         return self._run(*self._gather(array, out, root, timeout))
@@ -509,7 +524,8 @@ class Comm:
         return self._op(library.SCATTER, timeout, to, source, peer=root), (source, to), out
 
     def scatter(self, array, out, root=0, timeout=None):
-        """Give part r of the array of rank root to rank r. array: world times as large as out; None on the others. Returns out."""
+        """Give part r of the array of rank root to rank r. array: world times as large as out; None on the others.
+        Returns out."""
         return self._run(*self._scatter(array, out, root, timeout))
 
     def scatter_start(self, array, out, root=0, timeout=None):
@@ -524,7 +540,8 @@ class Comm:
         return self._op(library.SCATTER_V, timeout, to, source, peer=root, in_counts=given), (source, to, given), out
 
     def scatter_v(self, array, counts, out, root=0, timeout=None):
-        """scatter() with parts of different lengths. array, counts: of rank root, None on the others; counts are elements by rank."""
+        """scatter() with parts of different lengths. array, counts: of rank root, None on the others; counts are
+        elements by rank."""
         return self._run(*self._scatter_v(array, counts, out, root, timeout))
 
     def scatter_v_start(self, array, counts, out, root=0, timeout=None):
@@ -557,7 +574,8 @@ class Comm:
         return self._op(library.ALL_GATHER_V, timeout, to, source, count=0, out_counts=taken), (source, to, taken), out
 
     def all_gather_v(self, array, out, counts, timeout=None):
-        """all_gather() of arrays of different lengths. counts: elements by rank, the same list on every rank. Returns out."""
+        """all_gather() of arrays of different lengths. counts: elements by rank, the same list on every rank. Returns
+        out."""
         return self._run(*self._all_gather_v(array, out, counts, timeout))
 
     def all_gather_v_start(self, array, out, counts, timeout=None):
@@ -574,7 +592,8 @@ class Comm:
         return made, (source, to, given), out
 
     def reduce_scatter_v(self, array, out, counts, op="sum", timeout=None):
-        """reduce_scatter() into parts of different lengths. counts: elements by rank, the same list on every rank. Returns out."""
+        """reduce_scatter() into parts of different lengths. counts: elements by rank, the same list on every rank.
+        Returns out."""
         return self._run(*self._reduce_scatter_v(array, out, counts, op, timeout))
 
     def reduce_scatter_v_start(self, array, out, counts, op="sum", timeout=None):
@@ -586,7 +605,8 @@ class Comm:
         return self._op(library.BROADCAST, timeout, buffer, buffer, peer=root), (buffer,), array
 
     def broadcast(self, array, root=0, timeout=None):
-        """Give the array of rank root to all. The same size on every rank, of any type. Returns array. Raises as all_reduce()."""
+        """Give the array of rank root to all. The same size on every rank, of any type. Returns array. Raises as
+        all_reduce()."""
         return self._run(*self._broadcast(array, root, timeout))
 
     def broadcast_start(self, array, root=0, timeout=None):
@@ -602,7 +622,8 @@ class Comm:
         return self._start(self._op(library.BARRIER, timeout), (), None)
 
     def send(self, array, to, tag=0, timeout=None):
-        """Send an array of any type to rank ``to``. Messages of a tag meet in the order of their posting. Raises as all_reduce()."""
+        """Send an array of any type to rank ``to``. Messages of a tag meet in the order of their posting. Raises as
+        all_reduce()."""
         self.send_start(array, to, tag, timeout).wait()
 
     def send_start(self, array, to, tag=0, timeout=None):
@@ -611,7 +632,8 @@ class Comm:
         return self._start(self._op(library.SEND, timeout, source=buffer, peer=to, tag=tag), (buffer,), None)
 
     def recv(self, array, source, tag=0, timeout=None):
-        """Receive into array, which is as large as what rank ``source`` sends. Returns array. Raises as all_reduce()."""
+        """Receive into array, which is as large as what rank ``source`` sends. Returns array. Raises as
+        all_reduce()."""
         return self.recv_start(array, source, tag, timeout).wait()
 
     def recv_start(self, array, source, tag=0, timeout=None):

@@ -55,8 +55,8 @@ class BackendError(CommError):
     """The backend failed; the text has its words."""
 
 
-_KINDS = {-1: InvalidError, -2: OutOfMemoryError, -5: SystemFailure, -20: PeerError, -21: DeadlineError, -22: AbortedError,
-          -23: UnsupportedError, -24: BackendError}
+_KINDS = {-1: InvalidError, -2: OutOfMemoryError, -5: SystemFailure, -20: PeerError, -21: DeadlineError,
+          -22: AbortedError, -23: UnsupportedError, -24: BackendError}
 
 
 def make(code, rank, text):

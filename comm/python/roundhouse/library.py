@@ -2,7 +2,8 @@
 """librhcomm.so by ctypes: its structs and functions, as include/roundhouse/comm.h has them."""
 import ctypes
 import os
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32,
+                    c_uint64, c_void_p)
 
 from roundhouse import errors
 
@@ -28,44 +29,49 @@ class Error(Structure):
 class Options(Structure):
     """struct rh_comm_options"""
     _fields_ = [("size", c_uint32), ("has_rank", c_int32), ("rank", c_int32), ("world", c_int32), ("backend", c_char_p),
-                ("host", c_char_p), ("port", c_int32), ("job", c_char_p), ("secret", c_char_p), ("init_timeout", c_int64),
-                ("op_timeout", c_int64), ("death_timeout", c_int64), ("kv_set", KV_SET), ("kv_get", KV_GET), ("kv_arg", c_void_p)]
+                ("host", c_char_p), ("port", c_int32), ("job", c_char_p), ("secret", c_char_p),
+                ("init_timeout", c_int64), ("op_timeout", c_int64), ("death_timeout", c_int64), ("kv_set", KV_SET),
+                ("kv_get", KV_GET), ("kv_arg", c_void_p)]
 
 
 class Op(Structure):
     """struct rh_comm_op"""
-    _fields_ = [("size", c_uint32), ("what", c_int32), ("in_", c_void_p), ("out", c_void_p), ("count", c_size_t), ("type", c_int32),
-                ("reduce", c_int32), ("peer", c_int32), ("tag", c_uint32), ("memory", c_int32), ("reserved", c_int32), ("stream", c_void_p),
-                ("timeout", c_int64), ("in_counts", POINTER(c_size_t)), ("out_counts", POINTER(c_size_t))]
+    _fields_ = [("size", c_uint32), ("what", c_int32), ("in_", c_void_p), ("out", c_void_p), ("count", c_size_t),
+                ("type", c_int32), ("reduce", c_int32), ("peer", c_int32), ("tag", c_uint32), ("memory", c_int32),
+                ("reserved", c_int32), ("stream", c_void_p), ("timeout", c_int64), ("in_counts", POINTER(c_size_t)),
+                ("out_counts", POINTER(c_size_t))]
 
 
 class ServerOptions(Structure):
     """struct rh_ps_server_options"""
-    _fields_ = [("size", c_uint32), ("has_index", c_int32), ("index", c_int32), ("servers", c_int32), ("workers", c_int32),
-                ("mode", c_int32), ("staleness", c_int32), ("rule", c_int32), ("rate", c_double), ("momentum", c_double),
-                ("beta1", c_double), ("beta2", c_double), ("epsilon", c_double), ("host", c_char_p), ("port", c_int32),
-                ("folder", c_char_p), ("durable", c_int32), ("job", c_char_p), ("secret", c_char_p), ("grace", c_int64),
-                ("death_timeout", c_int64), ("snapshot", c_int64), ("backend", c_char_p)]
+    _fields_ = [("size", c_uint32), ("has_index", c_int32), ("index", c_int32), ("servers", c_int32),
+                ("workers", c_int32), ("mode", c_int32), ("staleness", c_int32), ("rule", c_int32), ("rate", c_double),
+                ("momentum", c_double), ("beta1", c_double), ("beta2", c_double), ("epsilon", c_double),
+                ("host", c_char_p), ("port", c_int32), ("folder", c_char_p), ("durable", c_int32), ("job", c_char_p),
+                ("secret", c_char_p), ("grace", c_int64), ("death_timeout", c_int64), ("snapshot", c_int64),
+                ("backend", c_char_p)]
 
 
 class WorkerOptions(Structure):
     """struct rh_ps_options"""
-    _fields_ = [("size", c_uint32), ("has_worker", c_int32), ("worker", c_int32), ("workers", c_int32), ("servers", c_char_p),
-                ("job", c_char_p), ("secret", c_char_p), ("part", c_int64), ("init_timeout", c_int64), ("op_timeout", c_int64),
-                ("grace", c_int64), ("death_timeout", c_int64), ("no_shm", c_int32), ("reserved", c_int32), ("backend", c_char_p)]
+    _fields_ = [("size", c_uint32), ("has_worker", c_int32), ("worker", c_int32), ("workers", c_int32),
+                ("servers", c_char_p), ("job", c_char_p), ("secret", c_char_p), ("part", c_int64),
+                ("init_timeout", c_int64), ("op_timeout", c_int64),
+                ("grace", c_int64), ("death_timeout", c_int64), ("no_shm", c_int32), ("reserved", c_int32),
+                ("backend", c_char_p)]
 
 
 class SchedulerOptions(Structure):
     """struct rh_ps_scheduler_options"""
     _fields_ = [("size", c_uint32), ("servers", c_int32), ("workers", c_int32), ("port", c_int32), ("host", c_char_p),
-                ("job", c_char_p), ("secret", c_char_p), ("backend", c_char_p), ("init_timeout", c_int64), ("grace", c_int64),
-                ("death_timeout", c_int64)]
+                ("job", c_char_p), ("secret", c_char_p), ("backend", c_char_p), ("init_timeout", c_int64),
+                ("grace", c_int64), ("death_timeout", c_int64)]
 
 
 class ServedOp(Structure):
     """struct rh_ps_op"""
-    _fields_ = [("size", c_uint32), ("what", c_int32), ("key", c_uint64), ("in_", c_void_p), ("out", c_void_p), ("count", c_size_t),
-                ("type", c_int32), ("reserved", c_int32), ("timeout", c_int64)]
+    _fields_ = [("size", c_uint32), ("what", c_int32), ("key", c_uint64), ("in_", c_void_p), ("out", c_void_p),
+                ("count", c_size_t), ("type", c_int32), ("reserved", c_int32), ("timeout", c_int64)]
 
 
 OP_SIZE = ctypes.sizeof(Op)

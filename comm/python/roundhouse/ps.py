@@ -92,21 +92,23 @@ class ParameterServer:
             server.init({"weights": weights})                # every worker; worker 0's values count, all get them
             server.push_pull({"weights": gradient}, {"weights": weights})
 
-    Keys are texts or whole numbers from 0 to 2**63 - 1. Arrays are as those of Comm: contiguous, used in place, of float32,
-    float64, float16, bfloat16 or an integer of 8 to 64 bits, in the memory of the processor; a key keeps its length and type.
-    Operations on several keys travel together. Each method has a form with ``_start`` that returns a request to wait() for.
+    Keys are texts or whole numbers from 0 to 2**63 - 1. Arrays are as those of Comm: contiguous, used in place, of
+    float32, float64, float16, bfloat16 or an integer of 8 to 64 bits, in the memory of the processor; a key keeps its
+    length and type.
+    Operations on several keys travel together. Each method has a form with ``_start`` that returns a request to wait()
+    for.
 
-    Servers end when all workers have left: at the end of ``with``, by close(), or when the interpreter ends, which closes what is
-    still open. Any thread may use it; close() must be the last call.
+    Servers end when all workers have left: at the end of ``with``, by close(), or when the interpreter ends, which
+    closes what is still open. Any thread may use it; close() must be the last call.
     """
 
-    def __init__(self, servers=None, worker=None, workers=None, *, job=None, secret=None, init_timeout=None, timeout=None, grace=None,
-                 death_timeout=None, shared_memory=True, backend=None):
+    def __init__(self, servers=None, worker=None, workers=None, *, job=None, secret=None, init_timeout=None,
+                 timeout=None, grace=None, death_timeout=None, shared_memory=True, backend=None):
         """Connect to all servers; blocks until they are there. What is None comes from the environment (docs/ps.md).
 
-        servers: "host:port,host:port" or a list of such, in the same order everywhere. worker, workers: which of how many.
-        timeout: seconds for one operation; 0 is no limit. grace: seconds to wait for a lost server. backend: "own", or one of
-        rh_comm, as the servers'.
+        servers: "host:port,host:port" or a list of such, in the same order everywhere. worker, workers: which of how
+        many. timeout: seconds for one operation; 0 is no limit. grace: seconds to wait for a lost server. backend:
+        "own", or one of rh_comm, as the servers'.
         Raises InvalidError, DeadlineError, PeerError, SystemFailure.
         """
         _need()
@@ -114,8 +116,9 @@ class ParameterServer:
             servers = ",".join(servers)
         self._requests, self._keys, self._handle, self._process = set(), {}, None, os.getpid()
         options = library.WorkerOptions(
-            size=ctypes.sizeof(library.WorkerOptions), has_worker=int(worker is not None), worker=worker or 0, workers=workers or 0,
-            servers=_text(servers), job=_text(job), secret=_text(secret), init_timeout=buffers.microseconds(init_timeout),
+            size=ctypes.sizeof(library.WorkerOptions), has_worker=int(worker is not None), worker=worker or 0,
+            workers=workers or 0, servers=_text(servers), job=_text(job), secret=_text(secret),
+            init_timeout=buffers.microseconds(init_timeout),
             op_timeout=buffers.microseconds(timeout), grace=buffers.microseconds(grace),
             death_timeout=buffers.microseconds(death_timeout), no_shm=int(not shared_memory), backend=_text(backend))
         handle, error = ctypes.c_void_p(), library.Error()
@@ -131,7 +134,8 @@ class ParameterServer:
         self.close()
 
     def close(self):
-        """Leave, after what is in flight has ended: nobody waits for this worker any more. In a forked process it does nothing."""
+        """Leave, after what is in flight has ended: nobody waits for this worker any more. In a forked process it does
+        nothing."""
         if self._process != os.getpid():
             return
         for request in list(self._requests):
@@ -161,7 +165,8 @@ class ParameterServer:
         number = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") | 1 << 63
         number -= number == 2 ** 64 - 1
         if self._keys.setdefault(number, key) != key:
-            raise InvalidError(f'ParameterServer: the keys "{key}" and "{self._keys[number]}" have the same hash; rename one', -1)
+            raise InvalidError(f'ParameterServer: the keys "{key}" and "{self._keys[number]}" have the same hash; '
+                               'rename one', -1)
         return number
 
     def _name(self, at):
@@ -176,12 +181,14 @@ class ParameterServer:
         about = source or to
         if about is not None:
             if about.memory != library.HOST:
-                raise InvalidError(f'ParameterServer: the array of key "{key}" is not in the memory of the processor; use .cpu()', -1)
+                raise InvalidError(f'ParameterServer: the array of key "{key}" is not in the memory of the processor; '
+                                   'use .cpu()', -1)
             op.key, op.count, op.type = self._key(key), about.count, about.type
             op.in_ = source.address if source is not None else None
             op.out = to.address if to is not None else None
         if source is not None and to is not None and (source.count, source.type) != (to.count, to.type):
-            raise InvalidError(f'ParameterServer: key "{key}": {source.count} elements are pushed and {to.count} pulled, or of another type', -1)
+            raise InvalidError(f'ParameterServer: key "{key}": {source.count} elements are pushed and {to.count} '
+                               'pulled, or of another type', -1)
         return op
 
     def _start(self, ops, held, result):
@@ -220,7 +227,8 @@ class ParameterServer:
         return self._start_all(_PUSH, values, None, timeout)
 
     def push(self, values, timeout=None):
-        """Push a dict of key to array, gradients for one. It counts once, also when a server was lost in between. Raises CommError."""
+        """Push a dict of key to array, gradients for one. It counts once, also when a server was lost in between.
+        Raises CommError."""
         self.push_start(values, timeout).wait()
 
     def pull_start(self, values, timeout=None):
@@ -228,7 +236,8 @@ class ParameterServer:
         return self._start_all(_PULL, None, values, timeout)
 
     def pull(self, values, timeout=None):
-        """Pull into the arrays of a dict; returns it. In a synchronous server it waits for the round of the last push. Raises CommError."""
+        """Pull into the arrays of a dict; returns it. In a synchronous server it waits for the round of the last push.
+        Raises CommError."""
         return self.pull_start(values, timeout).wait()
 
     def push_pull_start(self, values, out=None, timeout=None):
@@ -236,7 +245,8 @@ class ParameterServer:
         return self._start_all(_PUSH_PULL, values, values if out is None else out, timeout)
 
     def push_pull(self, values, out=None, timeout=None):
-        """Push values and pull into out, in one trip. out: a dict of the same keys; None is values. Returns out. Raises CommError."""
+        """Push values and pull into out, in one trip. out: a dict of the same keys; None is values. Returns out. Raises
+        CommError."""
         return self.push_pull_start(values, out, timeout).wait()
 
     def barrier(self, timeout=None):
@@ -249,20 +259,22 @@ class ParameterServer:
         library.check(_lib.rh_ps_set_rate(self._alive(), rate, _byref(error)), error)
 
 
-def serve(*, index=None, servers=None, workers=None, mode=None, staleness=0, rule=None, rate=0.0, momentum=0.0, beta1=0.0, beta2=0.0,
-          epsilon=0.0, host=None, port=0, folder=None, durable=None, job=None, secret=None, backend=None, ready=None):
+def serve(*, index=None, servers=None, workers=None, mode=None, staleness=0, rule=None, rate=0.0, momentum=0.0,
+          beta1=0.0, beta2=0.0, epsilon=0.0, host=None, port=0, folder=None, durable=None, job=None, secret=None,
+          backend=None, ready=None):
     """Be a parameter server until all workers have left. What is None or 0 comes from the environment (docs/ps.md).
 
-    mode: "sync", "async" or "stale". rule: "sum", "average", "total", "mean", "sgd", "momentum" or "adam". rate, momentum,
-    beta1, beta2, epsilon: the rule's. folder: where the state is kept, so that a killed server goes on; durable: "logged" or
-    "synced". backend: "own", or one of rh_comm, as the workers'. ready: is called with the port once it listens. Raises
-    CommError.
+    mode: "sync", "async" or "stale". rule: "sum", "average", "total", "mean", "sgd", "momentum" or "adam". rate,
+    momentum, beta1, beta2, epsilon: the rule's. folder: where the state is kept, so that a killed server goes on;
+    durable: "logged" or "synced". backend: "own", or one of rh_comm, as the workers'. ready: is called with the port
+    once it listens. Raises CommError.
     """
     _need()
     options = library.ServerOptions(
-        size=ctypes.sizeof(library.ServerOptions), has_index=int(index is not None), index=index or 0, servers=servers or 0,
-        workers=workers or 0, mode=_word(MODES, mode, "mode"), staleness=staleness, rule=_word(RULES, rule, "rule"), rate=rate,
-        momentum=momentum, beta1=beta1, beta2=beta2, epsilon=epsilon, host=_text(host), port=port, folder=_text(folder),
+        size=ctypes.sizeof(library.ServerOptions), has_index=int(index is not None), index=index or 0,
+        servers=servers or 0, workers=workers or 0, mode=_word(MODES, mode, "mode"), staleness=staleness,
+        rule=_word(RULES, rule, "rule"), rate=rate, momentum=momentum, beta1=beta1, beta2=beta2, epsilon=epsilon,
+        host=_text(host), port=port, folder=_text(folder),
         durable=_word(DURABLE, durable, "durable"), job=_text(job), secret=_text(secret), backend=_text(backend))
     handle, error = ctypes.c_void_p(), library.Error()
     library.check(_lib.rh_ps_server_new(_byref(options), _byref(handle), _byref(error)), error)
@@ -274,18 +286,19 @@ def serve(*, index=None, servers=None, workers=None, mode=None, staleness=0, rul
         _lib.rh_ps_server_free(handle)
 
 
-def schedule(*, servers=None, workers=None, host=None, port=0, job=None, secret=None, backend=None, init_timeout=None, grace=None,
-             ready=None):
+def schedule(*, servers=None, workers=None, host=None, port=0, job=None, secret=None, backend=None, init_timeout=None,
+             grace=None, ready=None):
     """Be the scheduler through which servers and workers find each other (docs/ps.md), until all workers have left.
 
-    What is None or 0 comes from the environment (DMLC_*); port -1 is any that is free. init_timeout: seconds for all to come.
-    grace: seconds that one who has died may take to come back. ready: is called with the port once it listens. Raises CommError
-    that names who did not come, or who has died.
+    What is None or 0 comes from the environment (DMLC_*); port -1 is any that is free. init_timeout: seconds for all to
+    come. grace: seconds that one who has died may take to come back. ready: is called with the port once it listens.
+    Raises CommError that names who did not come, or who has died.
     """
     _need()
     options = library.SchedulerOptions(
-        size=ctypes.sizeof(library.SchedulerOptions), servers=servers or 0, workers=workers or 0, port=port, host=_text(host),
-        job=_text(job), secret=_text(secret), backend=_text(backend), init_timeout=buffers.microseconds(init_timeout),
+        size=ctypes.sizeof(library.SchedulerOptions), servers=servers or 0, workers=workers or 0, port=port,
+        host=_text(host), job=_text(job), secret=_text(secret), backend=_text(backend),
+        init_timeout=buffers.microseconds(init_timeout),
         grace=buffers.microseconds(grace))
     handle, error = ctypes.c_void_p(), library.Error()
     library.check(_lib.rh_ps_scheduler_new(_byref(options), _byref(handle), _byref(error)), error)

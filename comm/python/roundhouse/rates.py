@@ -12,7 +12,8 @@ def linear_scaled_lr(base, world, step=None, warmup=0):
     Returns the rate, a float. Raises ValueError for a world below 1, a warm-up or a step below 0.
     """
     if world < 1 or warmup < 0 or (step is not None and step < 0):
-        raise ValueError(f"linear_scaled_lr: world {world} must be at least 1, warmup {warmup} and step {step} at least 0")
+        raise ValueError(f"linear_scaled_lr: world {world} must be at least 1, warmup {warmup} and step {step} at "
+                         "least 0")
     full = float(base) * world
     if step is None or step >= warmup:
         return full

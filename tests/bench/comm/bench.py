@@ -119,7 +119,8 @@ def human(size):
 
 
 def table(title, found, world, bar, passes=2):
-    """The first contender is ours; bar(size) -> ratio that it should reach, or None. passes: of a vector over the bus."""
+    """The first contender is ours; bar(size) -> ratio that it should reach, or None. passes: of a vector over the
+    bus."""
     names = list(found)
     ours, rivals = names[0], [name for name in names[1:] if found[name]]
     print(f"\n{title} ({world} ranks; us = median of ours, busbw in GB/s, then rival / ours)")
@@ -401,7 +402,8 @@ def main():
         rivals = Rivals(folder, arguments.mpich and os.path.abspath(arguments.mpich))
         bench = Bench(arguments.build, rivals, arguments.turns)
         print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; ratios above 1: ours is faster")
-        parts = {"alltoall": lambda: [bench.all_to_all(world, [size for size in sizes if size >= 64 << 10]) for world in (2, 4)],
+        parts = {"alltoall": lambda: [bench.all_to_all(world, [size for size in sizes if size >= 64 << 10])
+                                      for world in (2, 4)],
                  "native": lambda: bench.native(2, sizes, lambda size: 1.5 if size >= MIB else 1.0),
                  "crowd": lambda: bench.native(4, sizes, lambda size: 1.2), "tcp": lambda: bench.tcp(sizes),
                  "namespaces": lambda: bench.namespaces(sizes), "ucx": lambda: bench.ucx(sizes),

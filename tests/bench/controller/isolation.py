@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins in processes of their own cost the controller on a real kube-apiserver, and what one in trouble costs others.
-usage: isolation.py BUILD_DIR [--rounds N] [--trouble FAULT...] [--operations OPERATION...] [--jobs N] [--bursts] [--many N]
+"""What plugins in processes of their own cost the controller on a real kube-apiserver, and what one in trouble costs
+others.
+usage: isolation.py BUILD_DIR [--rounds N] [--trouble FAULT...] [--operations OPERATION...] [--jobs N] [--bursts]
+[--many N]
 
     --bursts     1 x 1000 and 250 x 4 with --plugin-isolation process and none, in turns
     --many N     the memory of a controller with N further plugins that no job uses, beside one without them
-    --trouble    faults of a plugin beside which jobs of another kind get their first pods (--jobs each), in turns with a
-                 controller whose plugin does nothing wrong; the faults are names of tests/host/containment/hostile.c
+    --trouble    faults of a plugin beside which jobs of another kind get their first pods (--jobs each), in turns with
+                 a controller whose plugin does nothing wrong; the faults are names of tests/host/containment/hostile.c
 
 BUILD_DIR is a release build with tests: cmake --preset release -DRH_BUILD_TESTS=ON
 
@@ -29,8 +31,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import bench as base  # noqa: E402
 from bench import apiserver, support  # noqa: E402
 
-FAULTS = ("segv", "abort", "stack", "exit", "leave", "kernel", "child", "sleep", "loop", "slow", "memory", "garbage", "close", "words", "many",
-          "large", "variable", "edit", "json", "late", "socket", "write", "kill", "program")
+FAULTS = ("segv", "abort", "stack", "exit", "leave", "kernel", "child", "sleep", "loop", "slow", "memory", "garbage",
+          "close", "words", "many", "large", "variable", "edit", "json", "late", "socket", "write", "kill", "program")
 OPERATIONS = ("validate", "objects", "pod", "judge", "init")
 HARMFUL = "/apis/example.org/v1/namespaces/{}/hostilejobs"
 # How long a process has nothing to do until it ends, and some seconds more.
@@ -50,8 +52,9 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         url = f"{api.url}/api/v1/namespaces/{namespace}/pods?watch=true"
         self.seen = {}
-        self.curl = subprocess.Popen(["curl", "-sN", "--cacert", api.ca, "--cert", api.folder / "admin.crt", "--key", api.folder / "admin.key",
-                                      url], stdout=subprocess.PIPE, env=api.environment(), preexec_fn=apiserver.die_with_parent)
+        self.curl = subprocess.Popen(["curl", "-sN", "--cacert", api.ca, "--cert", api.folder / "admin.crt", "--key",
+                                      api.folder / "admin.key", url], stdout=subprocess.PIPE, env=api.environment(),
+                                     preexec_fn=apiserver.die_with_parent)
 
     def run(self):
         for line in self.curl.stdout:
@@ -97,21 +100,25 @@ class Isolation(base.Bench):
                 for how in ("none", "process") if number % 2 else ("process", "none"):
                     with self.run_with("--enable-scheme=PyTorchJob", f"--plugin-isolation={how}") as controller:
                         namespace, took[how] = self.burst(controller, jobs, pods)
-                        support.wait_for("idle", lambda c=controller: sum(c.state()["store"][k] for k in ("waiting", "inFlight")) == 0, 600)
+                        support.wait_for("idle", lambda c=controller: sum(c.state()["store"][k]
+                                                                          for k in ("waiting", "inFlight")) == 0, 600)
                         used[how] = processor_time(controller.process.pid)
                     self.clean(namespace)
                 pairs.append((took["none"], took["process"], used["none"], used["process"]))
                 self.progress(f"{jobs} x {pods}: {took}, CPU {used}")
             none, process, none_used, process_used = (statistics.median(column) for column in zip(*pairs))
             ratio = statistics.median(pair[1] / pair[0] for pair in pairs)
-            self.say(f"{jobs} x {pods}: jobs posted, pods and Services created", f"{none:.2f} s, in processes {process:.2f} s",
+            self.say(f"{jobs} x {pods}: jobs posted, pods and Services created",
+                     f"{none:.2f} s, in processes {process:.2f} s",
                      f"{ratio:.2f}, median of {rounds} pairs")
-            self.say(f"{jobs} x {pods}: CPU of the controller and its processes", f"{none_used:.2f} s, in processes {process_used:.2f} s",
+            self.say(f"{jobs} x {pods}: CPU of the controller and its processes",
+                     f"{none_used:.2f} s, in processes {process_used:.2f} s",
                      f"{statistics.median(pair[3] / pair[2] for pair in pairs):.2f}")
 
     def many(self, count):
         """Copies of a small plugin with a kind each."""
-        program = pathlib.Path(glob.glob(str(self.roundhouse.parents[1] / "tests" / "host" / "hostile.so"))[0]).read_bytes()
+        program = pathlib.Path(
+            glob.glob(str(self.roundhouse.parents[1] / "tests" / "host" / "hostile.so"))[0]).read_bytes()
         folder = pathlib.Path(self.folder) / "many"
         folder.mkdir(mode=0o755)
         for number in range(count):
@@ -127,8 +134,10 @@ class Isolation(base.Bench):
                 time.sleep(REST_S)
                 left = children(pid)
                 sums.append(private(pid) + sum(map(private, left)))
-                self.progress(f"{flags}: {at_start} processes after the start, {len(left)} at rest, {sums[-1]} KiB private")
-        self.say(f"{count} plugins that no job uses", f"+ {(sums[1] - sums[0]) / 1024:.1f} MiB ({len(left)} processes)", "+ 10 MiB")
+                self.progress(f"{flags}: {at_start} processes after the start, {len(left)} at rest, {sums[-1]} KiB "
+                              "private")
+        self.say(f"{count} plugins that no job uses", f"+ {(sums[1] - sums[0]) / 1024:.1f} MiB ({len(left)} processes)",
+                 "+ 10 MiB")
 
     def latencies(self, plugin, jobs):
         """-> seconds from the create of each job until its first pod is seen, while jobs of @p plugin come, too"""
@@ -156,8 +165,8 @@ class Isolation(base.Bench):
         return [max(0.0, watch.seen[name] - start) for name, start in began.items()]
 
     def trouble(self, faults, operations, jobs):
-        crds = subprocess.run([self.roundhouse, "crds", "--plugins", self.roundhouse.parents[1] / "tests" / "host"], check=True,
-                              capture_output=True, text=True).stdout
+        crds = subprocess.run([self.roundhouse, "crds", "--plugins", self.roundhouse.parents[1] / "tests" / "host"],
+                              check=True, capture_output=True, text=True).stdout
         self.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         self.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
         pairs = []
@@ -166,7 +175,8 @@ class Isolation(base.Bench):
                 turn = ("harmless", f"{operation}-{fault}")
                 took = {plugin: self.latencies(plugin, jobs) for plugin in (turn if len(pairs) % 2 else turn[::-1])}
                 pairs.append([took[plugin] for plugin in turn])
-                self.progress(f"{turn[1]}: 99 % of others {quantile(pairs[-1][1], 99) * 1e3:.0f} ms, without {quantile(pairs[-1][0], 99) * 1e3:.0f}")
+                self.progress(f"{turn[1]}: 99 % of others {quantile(pairs[-1][1], 99) * 1e3:.0f} ms, without "
+                              f"{quantile(pairs[-1][0], 99) * 1e3:.0f}")
         calm, beside = ([one for pair in pairs for one in pair[side]] for side in (0, 1))
         for share in (50, 99):
             self.say(f"job to first pod of others, {share} %, {len(pairs)} faults of a plugin, {jobs} jobs each",
@@ -195,7 +205,8 @@ def main():
     os.umask(0o022)
     if not apiserver.assets():
         sys.exit("no kube-apiserver: run tests/cluster/assets.py, or set KUBEBUILDER_ASSETS")
-    flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1000", "--max-requests-inflight=1000"]
+    flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1000",
+             "--max-requests-inflight=1000"]
     with tempfile.TemporaryDirectory() as folder, apiserver.ApiServer(flags=flags) as api:
         isolation = Isolation(api, options.build.resolve(), folder)
         print("| what | measured | goal |\n|---|---|---|")

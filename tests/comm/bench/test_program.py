@@ -75,7 +75,8 @@ class Local(unittest.TestCase):
                 self.assertTrue(all((value > 0) == (row != column) for column, value in enumerate(line)), matrix)
         for size in result["allReduce"]:
             self.assertLessEqual(size["bestUs"], size["medianUs"])
-            self.assertAlmostEqual(size["algbwGBps"], size["bytes"] / size["medianUs"] / 1000, delta=size["algbwGBps"] / 1000)
+            self.assertAlmostEqual(size["algbwGBps"], size["bytes"] / size["medianUs"] / 1000,
+                                   delta=size["algbwGBps"] / 1000)
             self.assertAlmostEqual(size["busbwGBps"], 1.5 * size["algbwGBps"], delta=size["algbwGBps"] / 1000)
         self.assertEqual(len(picture.findall(".//{*}title")), 12)
 

@@ -53,8 +53,8 @@ def start(rank):
     own = {key: value for key, value in os.environ.items() if not FOREIGN.match(key)}
     own.update(RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="10.231.9.1", RH_COMM_PORT="29600", RH_COMM_LOG="off",
                RH_COMM_BACKEND="native", RH_COMM_SHM="off")
-    return subprocess.Popen(["ip", "netns", "exec", f"{PREFIX}r{rank}", COMM, "check", "--only", "pairs", "--time", "4", "-o",
-                             "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=own)
+    return subprocess.Popen(["ip", "netns", "exec", f"{PREFIX}r{rank}", COMM, "check", "--only", "pairs", "--time", "4",
+                             "-o", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=own)
 
 
 def judge(ends):

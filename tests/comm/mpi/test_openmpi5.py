@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The backend mpi with Open MPI 5: as it was built, and built with 5. usage: test_openmpi5.py SOURCE PROGRAM MODULE COMPILER FILE...
+"""The backend mpi with Open MPI 5: as it was built, and built with 5. usage: test_openmpi5.py SOURCE PROGRAM MODULE
+COMPILER FILE...
 
-PROGRAM is the test of the backend, MODULE the backend, FILE... what that is made of. Open MPI 5 comes from examples/setup.
+PROGRAM is the test of the backend, MODULE the backend, FILE... what that is made of. Open MPI 5 comes from
+examples/setup.
 """
 import importlib.machinery
 import importlib.util
@@ -35,16 +37,17 @@ class OpenMpi5(unittest.TestCase):
 
     def run_tests(self, modules, libraries):
         """The program's own, with a backend from a folder."""
-        environment = {**os.environ, "RH_TEST_MPIRUN": os.path.join(FOLDER, "bin", "mpirun"), "RH_TEST_MODULES": modules,
-                       **({"LD_LIBRARY_PATH": libraries} if libraries else {})}
-        done = subprocess.run([PROGRAM], env=environment, timeout=TIMEOUT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              check=False)
+        environment = {**os.environ, "RH_TEST_MPIRUN": os.path.join(FOLDER, "bin", "mpirun"),
+                       "RH_TEST_MODULES": modules, **({"LD_LIBRARY_PATH": libraries} if libraries else {})}
+        done = subprocess.run([PROGRAM], env=environment, timeout=TIMEOUT, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertNotIn("SKIPPED", done.stdout)
 
     def test_version(self):
         """It is 5 that is tested."""
-        done = subprocess.run([os.path.join(FOLDER, "bin", "mpirun"), "--version"], text=True, capture_output=True, check=True)
+        done = subprocess.run([os.path.join(FOLDER, "bin", "mpirun"), "--version"], text=True, capture_output=True,
+                              check=True)
         self.assertIn("Open MPI) 5.", done.stdout)
 
     def test_built_with_another(self):
@@ -54,10 +57,12 @@ class OpenMpi5(unittest.TestCase):
     def test_built_with_5(self):
         """As -DRH_OPENMPI=FOLDER does."""
         with tempfile.TemporaryDirectory() as modules:
-            done = subprocess.run([COMPILER, "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
-                                   "-fvisibility=hidden", f"-I{SOURCE}/include", f"-I{SOURCE}", f"-isystem{FOLDER}/include", *FILES,
-                                   "-o", os.path.join(modules, "librhcomm_mpi.so"), f"{FOLDER}/lib/libmpi.so", f"-Wl,-rpath,{FOLDER}/lib",
-                                   "-Wl,--allow-shlib-undefined", "-Wl,-z,nodelete"], text=True, capture_output=True, check=False)
+            done = subprocess.run([COMPILER, "-std=gnu17", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
+                                   "-shared", "-fPIC", "-fvisibility=hidden", f"-I{SOURCE}/include", f"-I{SOURCE}",
+                                   f"-isystem{FOLDER}/include", *FILES, "-o", os.path.join(modules, "librhcomm_mpi.so"),
+                                   f"{FOLDER}/lib/libmpi.so", f"-Wl,-rpath,{FOLDER}/lib",
+                                   "-Wl,--allow-shlib-undefined", "-Wl,-z,nodelete"], text=True, capture_output=True,
+                                  check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.run_tests(modules, None)
 

@@ -45,7 +45,8 @@ class Net:
 		run("ip", "-n", self.switch, "link", "add", "br0", "type", "bridge")
 		run("ip", "-n", self.switch, "link", "set", "br0", "up")
 		for rank, name in enumerate(self.names):
-			run("ip", "link", "add", "eth0", "netns", name, "type", "veth", "peer", "name", f"port{rank}", "netns", self.switch)
+			run("ip", "link", "add", "eth0", "netns", name, "type", "veth", "peer", "name", f"port{rank}", "netns",
+       self.switch)
 			run("ip", "-n", self.switch, "link", "set", f"port{rank}", "master", "br0", "up")
 			run("ip", "-n", name, "addr", "add", f"10.77.0.{rank + 1}/24", "dev", "eth0")
 			run("ip", "-n", name, "link", "set", "eth0", "up")
@@ -70,7 +71,8 @@ class TestNetns(unittest.TestCase):
 	def start(self, count, rounds, init_timeout=PATIENCE):
 		processes = []
 		for rank, name in enumerate(self.net.names):
-			env = dict(os.environ, RH_COMM_RANK=str(rank), RH_COMM_WORLD="3", RH_COMM_HOST="10.77.0.1", RH_COMM_PORT="29777",
+			env = dict(os.environ, RH_COMM_RANK=str(rank), RH_COMM_WORLD="3", RH_COMM_HOST="10.77.0.1",
+              RH_COMM_PORT="29777",
 				RH_COMM_SHM="off", RH_COMM_LOG="off", RH_COMM_BACKEND="native", RH_COMM_DEATH_TIMEOUT=str(DEATH),
 				RH_COMM_INIT_TIMEOUT=str(init_timeout))
 			process = subprocess.Popen(["ip", "netns", "exec", name, LOOP, str(count), str(rounds)], env=env, text=True,
@@ -93,7 +95,8 @@ class TestNetns(unittest.TestCase):
 
 	def test_lost_packets_are_sent_again(self):
 		for rank in range(3):
-			self.net.rule(rank, "-A", "INPUT", "-p", "tcp", "-m", "statistic", "--mode", "random", "--probability", "0.01",
+			self.net.rule(rank, "-A", "INPUT", "-p", "tcp", "-m", "statistic", "--mode", "random", "--probability",
+                 "0.01",
 				"-j", "DROP")
 		processes = self.start(50000, 20)
 		self.ready(processes)
@@ -123,7 +126,8 @@ class TestNetns(unittest.TestCase):
 		self.check_cut_off(0, 1000)
 
 	def test_a_rank_that_ends_for_rank_0_is_not_the_culprit(self):
-		"""T3: whoever finds out first that rank 0 is cut off ends, and with it its connections; nobody is there to say why."""
+		"""T3: whoever finds out first that rank 0 is cut off ends, and with it its connections; nobody is there to say
+		why."""
 		processes = self.start(1000, FOR_EVER)
 		self.ready(processes)
 		# as above

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delay, reordering, loss, and cuts of one direction or one pair, below the native backend. usage: test_wires.py LOOP FOLDER"""
+"""Delay, reordering, loss, and cuts of one direction or one pair, below the native backend. usage: test_wires.py LOOP
+FOLDER"""
 import os
 import signal
 import subprocess
@@ -25,7 +26,8 @@ class TestWires(unittest.TestCase):
 	def start(self, count, rounds, **extra):
 		processes = []
 		for rank in range(3):
-			env = dict(os.environ, RH_COMM_RANK=str(rank), RH_COMM_WORLD="3", RH_COMM_HOST=self.net.hosts[0], RH_COMM_PORT="29779",
+			env = dict(os.environ, RH_COMM_RANK=str(rank), RH_COMM_WORLD="3", RH_COMM_HOST=self.net.hosts[0],
+              RH_COMM_PORT="29779",
 				RH_COMM_SHM="off", RH_COMM_LOG="off", RH_COMM_BACKEND="native", RH_COMM_DEATH_TIMEOUT=str(DEATH),
 				RH_COMM_INIT_TIMEOUT=str(PATIENCE), **extra)
 			process = subprocess.Popen([*self.net.inside(rank), LOOP, str(count), str(rounds)], env=env, text=True,

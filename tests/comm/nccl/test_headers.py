@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Our declarations of NCCL and the CUDA runtime against the real headers (comm/nccl/check.c must compile), and the symbols
-against the real libraries, wherever this machine has them: a toolkit, or the wheels of a training environment. What a
-wheel lacks of the headers (crt, nv/target) is fetched from the package index. Exit status 77, with the reason: skipped."""
+"""Our declarations of NCCL and the CUDA runtime against the real headers (comm/nccl/check.c must compile), and the
+symbols against the real libraries, wherever this machine has them: a toolkit, or the wheels of a training environment.
+What a wheel lacks of the headers (crt, nv/target) is fetched from the package index. Exit status 77, with the reason:
+skipped."""
 import glob
 import os
 import pathlib
@@ -44,8 +45,8 @@ def complete(folder, missing):
 
 
 def compile_check(include):
-    command = [os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
-               "-Wno-unused-function", f"-I{SOURCE}", f"-I{SOURCE}/include"]
+    command = [os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra",
+               "-Werror", "-Wno-unused-function", f"-I{SOURCE}", f"-I{SOURCE}/include"]
     for folder in include:
         command += ["-isystem", folder]
     return subprocess.run(command + [str(SOURCE / "comm/nccl/check.c")], capture_output=True, text=True)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# mpirun.sh MPIRUN ROUNDHOUSE_PS TRAIN MODULES: servers and workers that one mpirun starts find each other, and train over MPI.
+# mpirun.sh MPIRUN ROUNDHOUSE_PS TRAIN MODULES: servers and workers that one mpirun starts find each other, and train
+# over MPI.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server and two workers between network namespaces: one is cut off. usage: test_netns.py LOOP SERVER MODULES NETNS"""
+"""A server and two workers between network namespaces: one is cut off. usage: test_netns.py LOOP SERVER MODULES
+NETNS"""
 import importlib.util
 import os
 import subprocess
@@ -22,10 +23,12 @@ class TestNetns(unittest.TestCase):
 		self.addCleanup(self.net.close)
 
 	def start(self, rank, backend, *words):
-		env = dict(os.environ, RH_PS_SERVERS=f"10.77.0.1:{PORT}", RH_PS_WORKERS="2", RH_PS_BACKEND=backend, RH_COMM_PATH=MODULES,
+		env = dict(os.environ, RH_PS_SERVERS=f"10.77.0.1:{PORT}", RH_PS_WORKERS="2", RH_PS_BACKEND=backend,
+             RH_COMM_PATH=MODULES,
 			RH_COMM_LOG="off", RH_COMM_DEATH_TIMEOUT=str(netns.DEATH), RH_PS_SHM="off", RH_PS_RULE="sum")
 		env |= {"RH_PS_PORT": str(PORT), "RH_PS_HOST": "10.77.0.1"} if rank == 0 else {"RH_PS_WORKER": str(rank - 1)}
-		process = subprocess.Popen(["ip", "netns", "exec", self.net.names[rank], *words], env=env, text=True, stdout=subprocess.PIPE)
+		process = subprocess.Popen(["ip", "netns", "exec", self.net.names[rank], *words], env=env, text=True,
+                             stdout=subprocess.PIPE)
 		self.addCleanup(process.stdout.close)
 		self.addCleanup(process.wait)
 		self.addCleanup(process.kill)

@@ -47,10 +47,12 @@ def need(module, package):
 
 def environment(rank, world, port, names, further):
     """names: "rh" for variables of our own, "torch" for torch's."""
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("RH_", "MASTER_", "OMPI_", "PMI_", "DMLC_"))}
+    clean = {key: value for key, value in os.environ.items()
+             if not key.startswith(("RH_", "MASTER_", "OMPI_", "PMI_", "DMLC_"))}
     clean = {key: value for key, value in clean.items() if key not in ("RANK", "WORLD_SIZE", "TF_CONFIG")}
     own = {"RH_COMM_RANK": rank, "RH_COMM_WORLD": world, "RH_COMM_HOST": "127.0.0.1", "RH_COMM_PORT": port}
-    torchs = {"RANK": rank, "WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "GLOO_SOCKET_IFNAME": "lo"}
+    torchs = {"RANK": rank, "WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+              "GLOO_SOCKET_IFNAME": "lo"}
     variables = {"rh": own, "torch": torchs, "none": {}}[names]
     return clean | {"RH_COMM_LIBRARY": LIBRARY, "RH_COMM_LOG": "off", "OMP_NUM_THREADS": "1", "PYTHONPATH": PACKAGE} | {
         key: str(value) for key, value in (variables | (further or {})).items()}
@@ -63,7 +65,8 @@ class Ranks(unittest.TestCase):
         """Run a case in so many ranks; each ends with 0, or with what statuses says. Returns what each wrote."""
         port, words = free_port(), [python, "-B", *sys.argv, "--case", name]
         outputs = [tempfile.TemporaryFile("w+") for _ in range(count)]
-        children = [subprocess.Popen(words, env=environment(rank, count, port, names, further), stdout=outputs[rank], stderr=subprocess.STDOUT)
+        children = [subprocess.Popen(words, env=environment(rank, count, port, names, further), stdout=outputs[rank],
+                                     stderr=subprocess.STDOUT)
                     for rank in range(count)]
         try:
             found = [child.wait(TIMEOUT) for child in children]

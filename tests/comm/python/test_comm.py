@@ -58,7 +58,8 @@ def exchanges():
         out = comm.gather(array.array("d", [rank]), array.array("d", [0] * world) if mine else None, world - 1)
         assert list(out) == list(everybody) if mine else out is None
         total = sum(everybody)
-        out = comm.gather_v(array.array("f", [rank] * rank), array.array("f", [0] * total) if mine else None, everybody, world - 1)
+        out = comm.gather_v(array.array("f", [rank] * rank), array.array("f", [0] * total) if mine else None, everybody,
+                            world - 1)
         assert list(out) == [i for i in everybody for _ in range(i)] if mine else out is None
         out = comm.scatter(array.array("b", everybody) if mine else None, array.array("b", [0]), world - 1)
         assert out[0] == rank
@@ -96,7 +97,8 @@ def outstanding():
 @kit.case
 def many():
     with roundhouse.Comm() as comm:
-        arrays = [array.array("fdi"[i % 3], [comm.rank + 1] * (i * 37 % 50)) for i in range(100)] + [array.array("f", [1.0] * 2000000)]
+        arrays = [array.array("fdi"[i % 3], [comm.rank + 1] * (i * 37 % 50))
+                  for i in range(100)] + [array.array("f", [1.0] * 2000000)]
         assert comm.all_reduce_many(arrays) is arrays
         assert all(set(a) <= {ranks_sum(comm.world)} for a in arrays[:-1]) and set(arrays[-1]) == {float(comm.world)}
         assert comm.all_reduce_many([]) == []
@@ -481,7 +483,8 @@ class ForeignStore(kit.Ranks):
         import sys
         import tempfile
         with tempfile.TemporaryDirectory() as folder:
-            children = [subprocess.Popen([sys.executable, "-B", *sys.argv, "--case", "foreign_store"], env=kit.environment(
+            children = [subprocess.Popen([sys.executable, "-B", *sys.argv, "--case", "foreign_store"],
+                                         env=kit.environment(
                 0, 0, 0, "none", {"TEST_RANK": rank, "TEST_FOLDER": folder})) for rank in range(2)]
             self.assertEqual([child.wait(kit.TIMEOUT) for child in children], [0, 0])
 
@@ -513,7 +516,8 @@ class Alone(unittest.TestCase):
             "elements without a reduction": (lambda: self.comm.all_reduce(memoryview(bytearray(8)).cast("P")), '"P"'),
             "read-only": (lambda: self.comm.all_reduce(b"abc"), "cannot be written"),
             "not an array": (lambda: self.comm.all_reduce(7), "not an array"),
-            "a view with gaps": (lambda: self.comm.all_reduce(memoryview(array.array("f", [0.0] * 4))[::2]), "contiguous"),
+            "a view with gaps": (lambda: self.comm.all_reduce(memoryview(array.array("f", [0.0] * 4))[::2]),
+                                 "contiguous"),
             "other type of out": (lambda: self.comm.all_reduce(f, out=array.array("d", [0.0, 0.0])), "one type"),
             "shorter out": (lambda: self.comm.all_reduce(f, out=array.array("f", [0.0])), "do not fit"),
             "gather into too little": (lambda: self.comm.all_gather(f, array.array("f", [0.0])), "do not fit"),
@@ -554,14 +558,19 @@ class Errors(unittest.TestCase):
     def test_travel_between_processes(self):
         error = roundhouse.PeerError("rank 3 died", -20, 3)
         again = pickle.loads(pickle.dumps(error))
-        self.assertEqual((type(again), str(again), again.code, again.rank), (roundhouse.PeerError, "rank 3 died", -20, 3))
+        self.assertEqual((type(again), str(again), again.code, again.rank),
+                         (roundhouse.PeerError, "rank 3 died", -20, 3))
 
     def test_kinds(self):
         from roundhouse import errors
-        for code, kind, builtin in ((-1, roundhouse.InvalidError, ValueError), (-2, roundhouse.OutOfMemoryError, MemoryError),
-                                    (-5, roundhouse.SystemFailure, OSError), (-20, roundhouse.PeerError, ConnectionError),
-                                    (-21, roundhouse.DeadlineError, TimeoutError), (-22, roundhouse.AbortedError, RuntimeError),
-                                    (-23, roundhouse.UnsupportedError, NotImplementedError), (-24, roundhouse.BackendError, RuntimeError),
+        for code, kind, builtin in ((-1, roundhouse.InvalidError, ValueError),
+                                    (-2, roundhouse.OutOfMemoryError, MemoryError),
+                                    (-5, roundhouse.SystemFailure, OSError),
+                                    (-20, roundhouse.PeerError, ConnectionError),
+                                    (-21, roundhouse.DeadlineError, TimeoutError),
+                                    (-22, roundhouse.AbortedError, RuntimeError),
+                                    (-23, roundhouse.UnsupportedError, NotImplementedError),
+                                    (-24, roundhouse.BackendError, RuntimeError),
                                     (-99, roundhouse.CommError, RuntimeError)):
             error = errors.make(code, -1, "words")
             self.assertIs(type(error), kind)
@@ -574,8 +583,8 @@ class Rates(unittest.TestCase):
     def test_linear_scaled_lr(self):
         rows = [
             ("one process", (0.1, 1), 0.1), ("eight", (0.1, 8), 0.8), ("warm-up begins", (0.1, 8, 0, 10), 0.1),
-            ("half way", (0.1, 9, 5, 10), 0.5), ("warm-up ends", (0.1, 8, 10, 10), 0.8), ("afterwards", (0.1, 8, 1000, 10), 0.8),
-            ("no warm-up", (0.1, 8, 0, 0), 0.8)]
+            ("half way", (0.1, 9, 5, 10), 0.5), ("warm-up ends", (0.1, 8, 10, 10), 0.8),
+            ("afterwards", (0.1, 8, 1000, 10), 0.8), ("no warm-up", (0.1, 8, 0, 0), 0.8)]
         for name, arguments, want in rows:
             self.assertAlmostEqual(linear_scaled_lr(*arguments), want, msg=name)
 

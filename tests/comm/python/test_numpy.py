@@ -16,7 +16,8 @@ def types():
         for name in REAL:
             for count in (0, 1, 7, 1000, 40001):
                 rng = [np.random.RandomState(rank).randint(1, 4, count).astype(name) for rank in range(comm.world)]
-                for op, function in (("sum", sum), ("min", lambda all_: np.min(all_, axis=0)), ("max", lambda all_: np.max(all_, axis=0))):
+                for op, function in (("sum", sum), ("min", lambda all_: np.min(all_, axis=0)),
+                                     ("max", lambda all_: np.max(all_, axis=0))):
                     mine = rng[comm.rank].copy()
                     assert comm.all_reduce(mine, op) is mine
                     assert np.array_equal(mine, function(rng)), (name, count, op)
@@ -28,10 +29,12 @@ def shapes():
         matrix = np.full((3, 4, 5), comm.rank + 1, dtype="float32")
         comm.all_reduce(matrix[1])
         assert (matrix[0] == comm.rank + 1).all() and (matrix[1] == sum(range(1, comm.world + 1))).all()
-        for moved in (np.array([comm.rank], dtype="complex128"), np.array([np.datetime64(comm.rank, "s")]), np.array([f"{comm.rank}"])):
+        for moved in (np.array([comm.rank], dtype="complex128"), np.array([np.datetime64(comm.rank, "s")]),
+                      np.array([f"{comm.rank}"])):
             everybody = np.zeros(comm.world, dtype=moved.dtype)
             comm.all_gather(moved, everybody)
-            assert [str(item) for item in everybody] == [str(type(moved[0])(rank, "s") if moved.dtype.kind == "M" else moved.dtype.type(rank))
+            assert [str(item) for item in everybody] == [str(type(moved[0])(rank, "s") if moved.dtype.kind == "M"
+                                                             else moved.dtype.type(rank))
                                                          for rank in range(comm.world)], everybody
         mine = np.arange(comm.world, dtype="int32") * (comm.rank + 1)
         inside = np.zeros(comm.world, dtype="int32")
@@ -76,8 +79,9 @@ class Numpy(kit.Ranks):
         frozen.setflags(write=False)
         rows = {
             "not contiguous": np.zeros((4, 4))[:, 1], "contiguous the other way": np.asfortranarray(np.zeros((3, 4))),
-            "other order of bytes": np.zeros(3, dtype=">f4"), "read-only": frozen, "complex": np.zeros(3, dtype="complex64"),
-            "objects": np.array([object()]), "dates": np.zeros(3, dtype="datetime64[s]")}
+            "other order of bytes": np.zeros(3, dtype=">f4"), "read-only": frozen,
+            "complex": np.zeros(3, dtype="complex64"), "objects": np.array([object()]),
+            "dates": np.zeros(3, dtype="datetime64[s]")}
         for name, array in rows.items():
             with self.subTest(name), self.assertRaises(roundhouse.InvalidError):
                 buffers.of(array)

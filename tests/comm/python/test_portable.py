@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel for old systems: its symbols, and two ranks in an older system. usage: test_portable.py LIBRARY SOURCE C-SOURCE...
+"""The wheel for old systems: its symbols, and two ranks in an older system. usage: test_portable.py LIBRARY SOURCE
+C-SOURCE...
 
-zig and the older system are downloaded once, below ~/.cache/roundhouse/portable; what is not available is printed, and skipped.
+zig and the older system are downloaded once, below ~/.cache/roundhouse/portable; what is not available is printed, and
+skipped.
 """
 import os
 import pathlib
@@ -37,7 +39,8 @@ def zig():
     if not (place / "ready").exists():
         shutil.rmtree(place, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        subprocess.run([str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "-q", ZIG], check=True)
+        subprocess.run([str(place / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "-q",
+                        ZIG], check=True)
         (place / "ready").touch()
     return str(place / "bin" / "python")
 
@@ -53,7 +56,8 @@ def system():
             return place, name
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
-        made = subprocess.run(["debootstrap", "--variant=minbase", "--include=python3-minimal,libpython3-stdlib", name, str(place), mirror],
+        made = subprocess.run(["debootstrap", "--variant=minbase", "--include=python3-minimal,libpython3-stdlib", name,
+                               str(place), mirror],
                               capture_output=True, text=True, check=False)
         if made.returncode == 0:
             (place / "ready").touch()
@@ -68,8 +72,9 @@ class Portable(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
-        made = subprocess.run([sys.executable, "-B", os.path.join(kit.PACKAGE, "portable.py"), "--output", cls.folder.name, "--zig", PYTHON,
-                               *sys.argv[3:]], check=True, stdout=subprocess.PIPE, text=True)
+        made = subprocess.run([sys.executable, "-B", os.path.join(kit.PACKAGE, "portable.py"), "--output",
+                               cls.folder.name, "--zig", PYTHON, *sys.argv[3:]], check=True, stdout=subprocess.PIPE,
+                              text=True)
         cls.wheel = pathlib.Path(cls.folder.name, made.stdout.strip())
 
     def libraries(self):
@@ -86,7 +91,8 @@ class Portable(unittest.TestCase):
         for name, path in self.libraries():
             seen.append(name)
             outputs = subprocess.run(["objdump", "-T", path], check=True, capture_output=True, text=True).stdout
-            newer = [found for found in re.findall(r"GLIBC_([0-9.]+)", outputs) if tuple(map(int, found.split("."))) > (2, 28)]
+            newer = [found for found in re.findall(r"GLIBC_([0-9.]+)", outputs)
+                     if tuple(map(int, found.split("."))) > (2, 28)]
             self.assertEqual(newer, [], name)
         self.assertIn("roundhouse/librhcomm.so.0", seen)
 
@@ -99,7 +105,8 @@ class Portable(unittest.TestCase):
 
     def test_exports_what_the_other_exports(self):
         def names(path):
-            outputs = subprocess.run(["nm", "-D", "--defined-only", path], check=True, capture_output=True, text=True).stdout
+            outputs = subprocess.run(["nm", "-D", "--defined-only", path], check=True, capture_output=True,
+                                     text=True).stdout
             return {line.split()[-1].split("@")[0] for line in outputs.splitlines() if "rh_" in line}
         for name, path in self.libraries():
             if name.endswith("librhcomm.so.0"):
@@ -117,7 +124,8 @@ class Portable(unittest.TestCase):
         for rank in range(2):
             environment = kit.environment(rank, 2, port, "rh", {"PYTHONPATH": inside, "PATH": "/usr/bin:/bin"})
             del environment["RH_COMM_LIBRARY"]
-            children.append(subprocess.Popen([shutil.which("chroot"), str(root), "/usr/bin/python3", inside + "/script.py"], env=environment,
+            children.append(subprocess.Popen([shutil.which("chroot"), str(root), "/usr/bin/python3",
+                                              inside + "/script.py"], env=environment,
                                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         outputs = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
         self.assertEqual([child.returncode for child in children], [0, 0], outputs)

@@ -18,12 +18,14 @@ if not hasattr(library.lib, "rh_ps_connect"):
 
 @kit.case
 def server():
-    ps.serve(index=0, workers=int(os.environ["TEST_WORKERS"]), mode=os.environ.get("TEST_MODE", "sync"), rule=os.environ.get("TEST_RULE", "sgd"),
-             rate=0.5, host="127.0.0.1", port=int(os.environ["TEST_PORT"]), folder=os.environ.get("TEST_FOLDER") or None)
+    ps.serve(index=0, workers=int(os.environ["TEST_WORKERS"]), mode=os.environ.get("TEST_MODE", "sync"),
+             rule=os.environ.get("TEST_RULE", "sgd"), rate=0.5, host="127.0.0.1", port=int(os.environ["TEST_PORT"]),
+             folder=os.environ.get("TEST_FOLDER") or None)
 
 
 def connect():
-    return roundhouse.ParameterServer(f"127.0.0.1:{os.environ['TEST_PORT']}", int(os.environ["TEST_RANK"]), int(os.environ["TEST_WORKERS"]))
+    return roundhouse.ParameterServer(f"127.0.0.1:{os.environ['TEST_PORT']}", int(os.environ["TEST_RANK"]),
+                                      int(os.environ["TEST_WORKERS"]))
 
 
 @kit.case
@@ -107,7 +109,8 @@ def work(server):
 
 @kit.case
 def forgets():
-    """No close(), a request that nobody waits for, and a forked child that ends first, as a worker of a data loader does."""
+    """No close(), a request that nobody waits for, and a forked child that ends first, as a worker of a data loader
+    does."""
     server = connect()
     work(server)
     child = os.fork()
@@ -171,7 +174,8 @@ class Servers(unittest.TestCase):
     def start(self, name, rank=0, stdin=None, **more):
         words = [sys.executable, "-B", *sys.argv, "--case", name]
         further = {"TEST_PORT": self.port, "TEST_RANK": rank, "TEST_WORKERS": self.workers, "RH_PS_LOG": "off"} | more
-        child = subprocess.Popen(words, env=kit.environment(0, 0, 0, "none", further), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        child = subprocess.Popen(words, env=kit.environment(0, 0, 0, "none", further), stdin=stdin,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(child.stdout.close)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
@@ -204,7 +208,8 @@ class Servers(unittest.TestCase):
         self.assertEqual([child.wait(kit.TIMEOUT) for child in children], [0, 0])
         outputs = server.communicate(timeout=kit.TIMEOUT)[0]
         self.assertNotEqual(server.returncode, 0, outputs)
-        self.assertRegex(outputs, r"worker [01] died, or ended without rh_ps_free\(\) \(close\(\) in Python\), and did not come back")
+        self.assertRegex(outputs, r"worker [01] died, or ended without rh_ps_free\(\) \(close\(\) in Python\), and "
+                         r"did not come back")
     def end_of_server(self, name, **how):
         """-> statuses of the server and of its one worker, which does not close its connection"""
         self.port, self.workers = kit.free_port(), 1
@@ -228,7 +233,8 @@ class Servers(unittest.TestCase):
 
     def test_a_scheduler_brings_all_together(self):
         self.port, self.workers = kit.free_port(), 2
-        children = [self.start(name) for name in ("scheduler", "scheduled_server", "scheduled_worker", "scheduled_worker")]
+        children = [self.start(name) for name in ("scheduler", "scheduled_server", "scheduled_worker",
+                                                  "scheduled_worker")]
         outputs = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
         self.assertEqual([child.returncode for child in children], [0] * 4, outputs)
 

@@ -12,7 +12,8 @@ PYTHON = "/usr/bin/python3"
 def network(seed):
     import torch
     torch.manual_seed(seed)
-    return torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.Tanh(), torch.nn.Linear(50, 30), torch.nn.Tanh(), torch.nn.Linear(30, 1))
+    return torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.Tanh(), torch.nn.Linear(50, 30), torch.nn.Tanh(),
+                               torch.nn.Linear(30, 1))
 
 
 def data(rank, step):
@@ -111,8 +112,8 @@ def optimizer():
         for bucket, passes in ((100, 1), (1 << 20, 1), (1000, 2)):
             model = network(0)
             rate = 0.02 / passes
-            wrapped = roundhouse.torch.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9), comm, bucket_bytes=bucket,
-                                                            backward_passes=passes)
+            wrapped = roundhouse.torch.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9),
+                                                            comm, bucket_bytes=bucket, backward_passes=passes)
             for step in range(6):
                 wrapped.zero_grad()
                 for _ in range(passes):
@@ -140,7 +141,8 @@ def optimizer_order():
     import torch
     with roundhouse.Comm() as comm:
         weights = [torch.nn.Parameter(torch.ones(5)) for _ in range(6)]
-        wrapped = roundhouse.torch.DistributedOptimizer(torch.optim.SGD(weights, lr=1.0), comm, op="sum", bucket_bytes=20)
+        wrapped = roundhouse.torch.DistributedOptimizer(torch.optim.SGD(weights, lr=1.0), comm, op="sum",
+                                                        bucket_bytes=20)
         order = list(range(6))[comm.rank:] + list(range(6))[:comm.rank]
         for index in order:
             # the last is used by rank 0 alone
@@ -158,7 +160,8 @@ def optimizer_order():
         assert gradients == [float((index + 1) * comm.world) for index in range(5)] + [6.0], gradients
         wrapped.step()
         assert float(weights[5].detach()[0]) == -5.0
-        for call in (lambda: wrapped.step(lambda: 0), lambda: roundhouse.torch.DistributedOptimizer(wrapped, comm, op="max")):
+        for call in (lambda: wrapped.step(lambda: 0), lambda: roundhouse.torch.DistributedOptimizer(wrapped, comm,
+                                                                                                    op="max")):
             try:
                 call()
             except roundhouse.InvalidError:
@@ -229,6 +232,7 @@ class Torch(kit.Ranks):
 
 
 if __name__ == "__main__":
-    if "--case" not in sys.argv and subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    if "--case" not in sys.argv and subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                                                   check=False).returncode != 0:
         kit.skip(f"{PYTHON} has no torch; install python3-torch")
     kit.main()

@@ -96,7 +96,8 @@ def exchanges():
     assert (t == (world if rank == 1 else rank + 1)).all()
     to, source = (rank + 1) % world, (rank - 1) % world
     got = torch.empty(3)
-    works = dist.batch_isend_irecv([dist.P2POp(dist.isend, full(torch, rank, 3), to), dist.P2POp(dist.irecv, got, source)])
+    works = dist.batch_isend_irecv([dist.P2POp(dist.isend, full(torch, rank, 3), to),
+                                    dist.P2POp(dist.irecv, got, source)])
     for work in works:
         work.wait()
     assert (got == source + 1).all()
@@ -333,10 +334,12 @@ def power_sgd():
     whole = powerSGD_hook._orthogonalize
     powerSGD_hook._orthogonalize = lambda matrices, epsilon=0: whole(matrices.view(-1, *matrices.shape[-2:]), epsilon)
     for hook in (powerSGD_hook.powerSGD_hook, powerSGD_hook.batched_powerSGD_hook):
-        # with several buckets, the order of what call-backs post is only the same everywhere if buckets come one at a time
+        # with several buckets, the order of what call-backs post is only the same everywhere if buckets come one at a
+        # time
         for megabytes, used in ((25, hook), (0.004, roundhouse.torch.in_order(hook))):
             model = torch.nn.parallel.DistributedDataParallel(network(0), bucket_cap_mb=megabytes)
-            state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2, min_compression_rate=0.5)
+            state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2,
+                                                min_compression_rate=0.5)
             model.register_comm_hook(state, used)
             optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
             losses = []
@@ -368,7 +371,8 @@ def mixed():
     import torch.distributed as dist
     port = int(os.environ["TEST_PORT"])
     gpu = torch.cuda.is_available()
-    for backend, kind in (("rh", "rh"), ("cpu:gloo,cuda:rh", "gloo"), ("cuda:rh,cpu:gloo", "gloo"), ("cpu:rh,cuda:nccl", "rh"), ("cpu:rh", "rh")):
+    for backend, kind in (("rh", "rh"), ("cpu:gloo,cuda:rh", "gloo"), ("cuda:rh,cpu:gloo", "gloo"),
+                          ("cpu:rh,cuda:nccl", "rh"), ("cpu:rh", "rh")):
         port += 1
         os.environ["MASTER_PORT"] = str(port)
         dist.init_process_group(backend)
@@ -451,7 +455,8 @@ def refused_late(call):
 
 @kit.case
 def time_limits():
-    """A group's time limit counts for its operations and messages, the call's for its waiting alone. The default is half an hour."""
+    """A group's time limit counts for its operations and messages, the call's for its waiting alone. The default is
+    half an hour."""
     import datetime
     torch, dist, rank, _ = start()
     store = dist.distributed_c10d._get_default_store()

@@ -16,7 +16,8 @@ import kit
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "roundhouse", "torch20")
 PYTHON = "/usr/bin/python3"  # Debian's 3.11, for which there is a torch 2.0.1
 # triton is left out: nothing is compiled here
-PACKAGES = """torch==2.0.1 numpy==1.26.4 filelock==3.13.1 typing-extensions==4.9.0 sympy==1.12 networkx==3.2.1 jinja2==3.1.3
+PACKAGES = """
+    torch==2.0.1 numpy==1.26.4 filelock==3.13.1 typing-extensions==4.9.0 sympy==1.12 networkx==3.2.1 jinja2==3.1.3
     markupsafe==2.1.5 mpmath==1.3.0 nvidia-cuda-nvrtc-cu11==11.7.99 nvidia-cuda-runtime-cu11==11.7.99
     nvidia-cuda-cupti-cu11==11.7.101 nvidia-cudnn-cu11==8.5.0.96 nvidia-cublas-cu11==11.10.3.66
     nvidia-cufft-cu11==10.9.0.58 nvidia-curand-cu11==10.2.10.91 nvidia-cusolver-cu11==11.4.0.1
@@ -28,13 +29,14 @@ def made():
     python = str(CACHE / "bin" / "python")
     if (CACHE / "ready").exists():
         return python
-    if subprocess.run([PYTHON, "-c", "import sys, ensurepip; assert sys.version_info[:2] == (3, 11)"], stderr=subprocess.DEVNULL,
-                      check=False).returncode != 0:
+    if subprocess.run([PYTHON, "-c", "import sys, ensurepip; assert sys.version_info[:2] == (3, 11)"],
+                      stderr=subprocess.DEVNULL, check=False).returncode != 0:
         kit.skip(f"{PYTHON} is not Python 3.11 with venv, for which there is a torch 2.0.1; install python3-venv")
     shutil.rmtree(CACHE, ignore_errors=True)
     CACHE.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run([PYTHON, "-m", "venv", str(CACHE)], check=True)
-    subprocess.run([python, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-cache-dir", "--no-deps", *PACKAGES], check=True)
+    subprocess.run([python, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-cache-dir", "--no-deps",
+                    *PACKAGES], check=True)
     (CACHE / "ready").touch()
     return python
 
@@ -53,7 +55,8 @@ class Torch20(test_torch2.Torch2):
         """Without `devices` in register_backend()."""
         script = """
 import inspect, torch, torch.distributed as dist
-assert torch.__version__.startswith("2.0.1") and "devices" not in inspect.signature(dist.Backend.register_backend).parameters
+assert torch.__version__.startswith("2.0.1")
+assert "devices" not in inspect.signature(dist.Backend.register_backend).parameters
 import roundhouse.torch
 assert hasattr(dist.Backend, "RH")
 """

@@ -20,7 +20,8 @@ HEAD = "| operation | rh | gloo | |\n|---|---|---|---|\n"
 def table():
     """The lines of the page."""
     marks = {True: "yes", False: "no"}
-    return HEAD + "".join(f"| {each.name} | {marks[each.rh]} | {marks[each.gloo]} | {each.why and each.why + ' '}|\n" for each in ROWS)
+    return HEAD + "".join(f"| {each.name} | {marks[each.rh]} | {marks[each.gloo]} | {each.why and each.why + ' '}|\n"
+                          for each in ROWS)
 
 
 def start():
@@ -90,37 +91,50 @@ def unequal(turn, odd):
 # Calls of which one rank's differs from the others'. All ranks get an error, and it names that rank.
 WRONG = {
     "all_reduce: length": lambda t, odd: t.dist.all_reduce(t.room(unequal(t, odd)), group=t.group),
-    "all_reduce: type": lambda t, odd: t.dist.all_reduce(t.room(2, dtype=t.torch.int64 if t.rank == odd else None), group=t.group),
+    "all_reduce: type": lambda t, odd: t.dist.all_reduce(t.room(2, dtype=t.torch.int64 if t.rank == odd else None),
+                                                         group=t.group),
     "all_reduce: op": lambda t, odd: t.dist.all_reduce(
         t.room(2), t.dist.ReduceOp.MAX if t.rank == odd else t.dist.ReduceOp.SUM, group=t.group),
-    "all_reduce: refused": lambda t, odd: t.dist.all_reduce(t.room(2).to_sparse() if t.rank == odd else t.room(2), group=t.group),
+    "all_reduce: refused": lambda t, odd: t.dist.all_reduce(t.room(2).to_sparse() if t.rank == odd else t.room(2),
+                                                            group=t.group),
     "all_reduce: bits of floats": lambda t, odd: t.dist.all_reduce(
         t.room(2), t.dist.ReduceOp.BAND if t.rank == odd else t.dist.ReduceOp.SUM, group=t.group),
     "reduce: root": lambda t, odd: t.dist.reduce(t.room(2), t.rank == odd, group=t.group),
     "broadcast: root": lambda t, odd: t.dist.broadcast(t.room(2), int(t.rank == odd), group=t.group),
-    "all_gather: length": lambda t, odd: t.dist.all_gather(t.rooms([unequal(t, odd)] * t.world), t.room(unequal(t, odd)), group=t.group),
-    "all_gather: list": lambda t, odd: t.dist.all_gather(t.rooms([2] * (t.world - (t.rank == odd))), t.room(2), group=t.group),
-    "all_gather_into_tensor: output": lambda t, odd: t.dist.all_gather_into_tensor(t.room(unequal(t, odd) * t.world), t.room(2), group=t.group),
-    "reduce_scatter: list": lambda t, odd: t.dist.reduce_scatter(t.room(2), t.rooms([unequal(t, odd)] * t.world), group=t.group),
+    "all_gather: length": lambda t, odd: t.dist.all_gather(t.rooms([unequal(t, odd)] * t.world),
+                                                           t.room(unequal(t, odd)), group=t.group),
+    "all_gather: list": lambda t, odd: t.dist.all_gather(t.rooms([2] * (t.world - (t.rank == odd))), t.room(2),
+                                                         group=t.group),
+    "all_gather_into_tensor: output": lambda t, odd: t.dist.all_gather_into_tensor(t.room(unequal(t, odd) * t.world),
+                                                                                   t.room(2), group=t.group),
+    "reduce_scatter: list": lambda t, odd: t.dist.reduce_scatter(t.room(2), t.rooms([unequal(t, odd)] * t.world),
+                                                                 group=t.group),
     "reduce_scatter_tensor: length": lambda t, odd: t.dist.reduce_scatter_tensor(
         t.room(unequal(t, odd)), t.room(unequal(t, odd) * t.world), group=t.group),
-    "all_to_all: what one has": lambda t, odd: t.dist.all_to_all(t.rooms([2] * t.world), t.rooms([unequal(t, odd)] * t.world), group=t.group),
+    "all_to_all: what one has": lambda t, odd: t.dist.all_to_all(t.rooms([2] * t.world),
+                                                                 t.rooms([unequal(t, odd)] * t.world), group=t.group),
     "all_to_all_single: split sizes": lambda t, odd: t.dist.all_to_all_single(
-        t.room(2 * t.world), t.room(unequal(t, odd) * t.world), [2] * t.world, [unequal(t, odd)] * t.world, group=t.group),
+        t.room(2 * t.world), t.room(unequal(t, odd) * t.world), [2] * t.world, [unequal(t, odd)] * t.world,
+        group=t.group),
     "all_to_all_single: their sum": lambda t, odd: t.dist.all_to_all_single(
         t.room(2 * t.world), t.room(2 * t.world), [2] * t.world, [unequal(t, odd)] * t.world, group=t.group),
-    "gather: length": lambda t, odd: t.dist.gather(t.room(unequal(t, odd)), t.rooms([2] * t.world) if t.rank == 0 else None, 0, group=t.group),
+    "gather: length": lambda t, odd: t.dist.gather(t.room(unequal(t, odd)),
+                                                   t.rooms([2] * t.world) if t.rank == 0 else None, 0, group=t.group),
     "gather: root": lambda t, odd: t.dist.gather(
         t.room(2), t.rooms([2] * t.world) if t.rank in (0, odd) else None, odd if t.rank == odd else 0, group=t.group),
-    "scatter: length": lambda t, odd: t.dist.scatter(t.room(unequal(t, odd)), t.rooms([2] * t.world) if t.rank == 0 else None, 0, group=t.group),
+    "scatter: length": lambda t, odd: t.dist.scatter(t.room(unequal(t, odd)),
+                                                     t.rooms([2] * t.world) if t.rank == 0 else None, 0, group=t.group),
     "scatter: root": lambda t, odd: t.dist.scatter(
         t.room(2), t.rooms([2] * t.world) if t.rank in (0, odd) else None, odd if t.rank == odd else 0, group=t.group),
-    "another operation": lambda t, odd: t.dist.barrier(group=t.group) if t.rank == odd else t.dist.all_reduce(t.room(2), group=t.group),
+    "another operation": lambda t, odd: t.dist.barrier(group=t.group) if t.rank == odd
+    else t.dist.all_reduce(t.room(2), group=t.group),
 }
 # The root's own mistakes.
 WRONG_OF_ROOT = {
-    "gather: list": lambda t, odd: t.dist.gather(t.room(2), t.rooms([3] * t.world) if t.rank == odd else None, odd, group=t.group),
-    "scatter: list": lambda t, odd: t.dist.scatter(t.room(2), t.rooms([2] * (t.world + 1)) if t.rank == odd else None, odd, group=t.group),
+    "gather: list": lambda t, odd: t.dist.gather(t.room(2), t.rooms([3] * t.world) if t.rank == odd else None, odd,
+                                                 group=t.group),
+    "scatter: list": lambda t, odd: t.dist.scatter(t.room(2), t.rooms([2] * (t.world + 1)) if t.rank == odd else None,
+                                                   odd, group=t.group),
 }
 
 
@@ -214,7 +228,8 @@ class TorchOperations(kit.Ranks):
         with open(PAGE, encoding="utf-8") as file:
             found = re.search(re.escape(HEAD) + r"(\|.*\n)*", file.read())
         want, have = table().splitlines(), (found[0] if found else "").splitlines()
-        self.assertEqual(have, want, "\n".join(["the table of docs/comm-python.md is to be:", *difflib.unified_diff(have, want, lineterm="")]))
+        self.assertEqual(have, want, "\n".join(["the table of docs/comm-python.md is to be:",
+                                                *difflib.unified_diff(have, want, lineterm="")]))
 
 
 if "--case" not in sys.argv:

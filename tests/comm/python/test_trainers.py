@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""accelerate and the Trainer of transformers over the backend "rh", with torch 2. usage: test_trainers.py LIBRARY SOURCE [PYTHON]"""
+"""accelerate and the Trainer of transformers over the backend "rh", with torch 2. usage: test_trainers.py LIBRARY
+SOURCE [PYTHON]"""
 import os
 import subprocess
 import sys
@@ -53,8 +54,9 @@ def trainer():
 
     x, y = data(0, 0)
     examples = [{"x": one, "labels": label} for one, label in zip(x, y)]
-    arguments = TrainingArguments(output_dir=os.environ["TEST_FOLDER"], use_cpu=True, max_steps=6, per_device_train_batch_size=2,
-                                  learning_rate=0.01, report_to=[], save_strategy="no", disable_tqdm=True, remove_unused_columns=False)
+    arguments = TrainingArguments(output_dir=os.environ["TEST_FOLDER"], use_cpu=True, max_steps=6,
+                                  per_device_train_batch_size=2, learning_rate=0.01, report_to=[], save_strategy="no",
+                                  disable_tqdm=True, remove_unused_columns=False)
     assert arguments.world_size == world and arguments.process_index == rank
     used = Trainer(model=Model(), args=arguments, train_dataset=examples)
     before = torch.cat([value.flatten() for value in used.model.state_dict().values()]).clone()
@@ -72,7 +74,8 @@ class Trainers(kit.Ranks):
 
     def test_trainer(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.world(2, "trainer", names="torch", python=test_torch2.PYTHON, further=OFFLINE | {"TEST_FOLDER": folder})
+            self.world(2, "trainer", names="torch", python=test_torch2.PYTHON,
+                       further=OFFLINE | {"TEST_FOLDER": folder})
 
 
 # nothing is downloaded
@@ -81,6 +84,7 @@ OFFLINE = {"HF_HUB_OFFLINE": 1, "ACCELERATE_USE_CPU": "true"}
 if __name__ == "__main__":
     if "--case" not in sys.argv:
         for module in ("accelerate", "transformers"):
-            if subprocess.run([test_torch2.PYTHON, "-c", f"import {module}"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            if subprocess.run([test_torch2.PYTHON, "-c", f"import {module}"], stderr=subprocess.DEVNULL,
+                              check=False).returncode != 0:
                 kit.skip(f"{test_torch2.PYTHON} has no {module}")
     kit.main()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel: what it holds, that it is the same each time, that it installs without a network. usage: test_wheel.py LIBRARY SOURCE WHEEL"""
+"""The wheel: what it holds, that it is the same each time, that it installs without a network. usage: test_wheel.py
+LIBRARY SOURCE WHEEL"""
 import csv
 import hashlib
 import base64
@@ -71,18 +72,22 @@ class Install(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
-        made = subprocess.run([sys.executable, "-m", "venv", self.folder.name], capture_output=True, text=True, check=False)
+        made = subprocess.run([sys.executable, "-m", "venv", self.folder.name], capture_output=True, text=True,
+                              check=False)
         if made.returncode != 0:
             self.skipTest(f"{sys.executable} makes no environments; install python3-venv")
 
     def test_installs_and_runs_without_network(self):
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("RH_", "PYTHON"))}
         python = os.path.join(self.folder.name, "bin", "python")
-        subprocess.run([python, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-index", str(WHEEL)], env=clean, check=True)
-        script = ("import array, roundhouse, roundhouse.library as l; c = roundhouse.Comm(0, 1); c.all_reduce(array.array('f', [1.0]));"
+        subprocess.run([python, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-index", str(WHEEL)],
+                       env=clean, check=True)
+        script = ("import array, roundhouse, roundhouse.library as l; c = roundhouse.Comm(0, 1); "
+                  "c.all_reduce(array.array('f', [1.0]));"
                   "c.close(); print(l.lib._name)")
         output = subprocess.run([python, "-c", script], env=clean, check=True, capture_output=True, text=True).stdout
-        self.assertTrue(output.startswith(self.folder.name) and output.strip().endswith("roundhouse/librhcomm.so.0"), output)
+        self.assertTrue(output.startswith(self.folder.name) and output.strip().endswith("roundhouse/librhcomm.so.0"),
+                        output)
 
 
 kit.main()

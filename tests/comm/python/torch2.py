@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Python has torch 2: that of the third argument of a test, else the environment that examples/setup made for pytorch."""
+"""Which Python has torch 2: that of the third argument of a test, else the environment that examples/setup made for
+pytorch."""
 import importlib.machinery
 import importlib.util
 import os
@@ -27,7 +28,7 @@ def given():
 def python():
     """A Python with torch 2; without one the test is skipped, with the reason."""
     found = sys.argv[3] if given() else _made()
-    if subprocess.run([found, "-c", "import torch; assert int(torch.__version__.split('.')[0]) >= 2"], stderr=subprocess.DEVNULL,
-                      check=False).returncode != 0:
+    if subprocess.run([found, "-c", "import torch; assert int(torch.__version__.split('.')[0]) >= 2"],
+                      stderr=subprocess.DEVNULL, check=False).returncode != 0:
         kit.skip(f"{found} has no torch 2")
     return found

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations of torch.distributed, as rows of a table: each is done by rh and by gloo, and both must come to the same.
 
-A row is a function of a Turn that returns what the operation left, in lists of tensors and objects. It is done with tensors that
-are contiguous, and by rh also with others. What a backend is not to pass it must refuse by an exception, on every rank.
+A row is a function of a Turn that returns what the operation left, in lists of tensors and objects. It is done with
+tensors that are contiguous, and by rh also with others. What a backend is not to pass it must refuse by an exception,
+on every rank.
 """
 import collections
 
@@ -254,7 +255,8 @@ def _(turn):
     for dtype in turn.lent("float32 bfloat16 int64"):
         for op in (turn.dist.ReduceOp.SUM, turn.dist.ReduceOp.MAX):
             results.append(turn.room(3, 2, dtype=dtype))
-            turn.dist.reduce_scatter(results[-1], [turn.make(3, 2, dtype=dtype, rank=turn.rank + i) for i in turn.everybody], op, group=turn.group)
+            turn.dist.reduce_scatter(results[-1], [turn.make(3, 2, dtype=dtype, rank=turn.rank + i)
+                                                   for i in turn.everybody], op, group=turn.group)
     return results
 
 
@@ -262,7 +264,8 @@ def _(turn):
 def _(turn):
     lengths = [rank % 3 for rank in turn.everybody]
     out = turn.room(lengths[turn.rank], 2)
-    turn.dist.reduce_scatter(out, [turn.make(lengths[i], 2, rank=turn.rank + i) for i in turn.everybody], group=turn.group)
+    turn.dist.reduce_scatter(out, [turn.make(lengths[i], 2, rank=turn.rank + i) for i in turn.everybody],
+                             group=turn.group)
     assert (out == sum(turn.make(lengths[turn.rank], 2, rank=turn.rank + i) for i in turn.everybody)).all()
     return out
 
@@ -273,7 +276,8 @@ def _(turn):
     for dtype in turn.lent("float32 float16 int64"):
         for op in (turn.dist.ReduceOp.SUM, turn.dist.ReduceOp.MIN):
             results.append(turn.room(3, 2, dtype=dtype))
-            turn.dist.reduce_scatter_tensor(results[-1], turn.make(3 * turn.world, 2, dtype=dtype), op, group=turn.group)
+            turn.dist.reduce_scatter_tensor(results[-1], turn.make(3 * turn.world, 2, dtype=dtype), op,
+                                            group=turn.group)
     return results
 
 
@@ -303,7 +307,8 @@ def _(turn):
     results = []
     for dtype in turn.lent("float32 int64 bool complex64"):
         results.append(turn.rooms([2] * turn.world, 3, dtype=dtype))
-        turn.dist.all_to_all(results[-1], [turn.make(2, 3, dtype=dtype, rank=turn.rank * 10 + i) for i in turn.everybody], group=turn.group)
+        turn.dist.all_to_all(results[-1], [turn.make(2, 3, dtype=dtype, rank=turn.rank * 10 + i)
+                                           for i in turn.everybody], group=turn.group)
     return results
 
 
@@ -314,7 +319,8 @@ def _(turn):
         given = [turn.make((turn.rank + i) % 3, 2, dtype=dtype) for i in turn.everybody]
         out = turn.rooms([(turn.rank + i) % 3 for i in turn.everybody], 2, dtype=dtype)
         turn.dist.all_to_all(out, given, group=turn.group)
-        assert all(turn.torch.equal(out[i], turn.make((turn.rank + i) % 3, 2, dtype=dtype, rank=i)) for i in turn.everybody)
+        assert all(turn.torch.equal(out[i], turn.make((turn.rank + i) % 3, 2, dtype=dtype, rank=i))
+                   for i in turn.everybody)
     return []
 
 
@@ -356,7 +362,8 @@ def _(turn):
 def _(turn):
     out = turn.rooms([3] * turn.world, 2, dtype=turn.torch.complex64) if turn.rank == 0 else None
     turn.dist.gather(turn.make(3, 2, dtype=turn.torch.complex64), out, 0, group=turn.group)
-    assert turn.rank != 0 or all((out[i] == turn.make(3, 2, dtype=turn.torch.complex64, rank=i)).all() for i in turn.everybody)
+    assert turn.rank != 0 or all((out[i] == turn.make(3, 2, dtype=turn.torch.complex64, rank=i)).all()
+                                 for i in turn.everybody)
     return out
 
 
@@ -495,7 +502,8 @@ def _(turn):
     works = [turn.dist.all_reduce(tensor, group=turn.group, async_op=True) for tensor in tensors]
     for work in reversed(works):
         work.wait(datetime.timedelta(seconds=200))
-    doubled = turn.dist.all_reduce(tensors[0], group=turn.group, async_op=True).get_future().then(lambda done: done.value()[0] * 2)
+    doubled = turn.dist.all_reduce(tensors[0], group=turn.group,
+                                   async_op=True).get_future().then(lambda done: done.value()[0] * 2)
     return tensors, doubled.wait()
 
 

@@ -346,7 +346,8 @@ class Manifests(unittest.TestCase):
         """-> a folder with what the controller's container finds in /etc/roundhouse"""
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         pod = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]
-        self.assertIn({"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True}, pod["containers"][0]["volumeMounts"])
+        self.assertIn({"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True},
+                      pod["containers"][0]["volumeMounts"])
         volume = next(volume["configMap"] for volume in pod["volumes"] if volume["name"] == "config")
         data = objects["ConfigMap", volume["name"]]["data"]
         for item in volume.get("items", [{"key": key, "path": key} for key in data]):
@@ -362,22 +363,25 @@ class Manifests(unittest.TestCase):
         for config in ("", "[comm]\nbackend = native\n"):
             for sha256, state in ((right, "ready"), ("0" * 64, "refused")):
                 with self.subTest(config=config, state=state):
-                    values = {"config": config, "plugins": [{"name": name, "image": "example.org/plugin:1", "sha256": sha256},
+                    values = {"config": config, "plugins": [{"name": name, "image": "example.org/plugin:1",
+                                                             "sha256": sha256},
                                                             {"name": "other", "image": "example.org/other:1"}]}
                     ini = self.mounted(self.helm(text=yaml.safe_dump(values))) / "roundhouse.ini"
-                    done = subprocess.run([ROUNDHOUSE, "plugins", "list", words, "--config", ini, "-o", "json"], capture_output=True,
-                                          text=True)
+                    done = subprocess.run([ROUNDHOUSE, "plugins", "list", words, "--config", ini, "-o", "json"],
+                                          capture_output=True, text=True)
                     self.assertEqual(done.returncode, 0, done.stderr)
                     rows = {pathlib.Path(row["file"]).stem: row for row in json.loads(done.stdout)}
                     self.assertEqual(rows[name]["state"], state, rows[name]["reason"])
                     # a plugin of the controller's own image needs no hash
                     self.assertEqual(rows["pytorch"]["state"], "ready")
-        self.assertIn("sha256", self.template(text=yaml.safe_dump({"plugins": [{**values["plugins"][0], "sha256": "abc"}]})).stderr)
+        self.assertIn("sha256", self.template(text=yaml.safe_dump({"plugins": [{**values["plugins"][0],
+                                                                                "sha256": "abc"}]})).stderr)
 
     @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
     def test_helm_starts_anew_for_another_hash(self):
         sums = {self.helm(text=yaml.safe_dump({"plugins": [{"name": "x", "image": "a/b", "sha256": digit * 64}]}))
-                ["Deployment", "roundhouse"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"] for digit in "12"}
+                ["Deployment", "roundhouse"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+                for digit in "12"}
         self.assertEqual(len(sums), 2)
 
     @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
@@ -401,7 +405,8 @@ class Manifests(unittest.TestCase):
 
     @unittest.skipUnless(VETERAN, "ROUNDHOUSE_TEST_VETERAN names no plugin")
     def test_plugin(self):
-        """What a plugin's file adds to an installed controller: together they are what is printed with the plugin at once."""
+        """What a plugin's file adds to an installed controller: together they are what is printed with the plugin at
+        once."""
         _, (folder, _) = self.with_plugin()
         file = f"{folder.split('=')[1]}/veteran.so"
         for scope in ([], ["--namespaced", "--namespace=team"]):
@@ -415,12 +420,15 @@ class Manifests(unittest.TestCase):
                 names = {name.split("-", 2)[2] for kind, name in set(added) - crds}
                 plugin = min(names)
                 pairs = [("roundhouse", plugin, scope and "Role" or "ClusterRole")]
-                pairs += [] if scope else [(f"roundhouse-jobs-{verb}", f"{plugin}-{verb}", "ClusterRole") for verb in ("edit", "view")]
+                pairs += [] if scope else [(f"roundhouse-jobs-{verb}", f"{plugin}-{verb}", "ClusterRole")
+                                           for verb in ("edit", "view")]
                 for name, part, kind in pairs:
-                    self.assertEqual(self.rights(base[kind, name], added[kind, f"roundhouse-plugin-{part}"]), self.rights(whole[kind, name]))
+                    self.assertEqual(self.rights(base[kind, name], added[kind, f"roundhouse-plugin-{part}"]),
+                                     self.rights(whole[kind, name]))
                 bindings = [o for (kind, _), o in added.items() if kind.endswith("Binding")]
                 self.assertEqual([o["subjects"] for o in bindings],
-                                 [[{"kind": "ServiceAccount", "name": "roundhouse", "namespace": "team" if scope else "roundhouse"}]])
+                                 [[{"kind": "ServiceAccount", "name": "roundhouse",
+                                    "namespace": "team" if scope else "roundhouse"}]])
                 self.assertEqual(bindings[0]["roleRef"]["name"], f"roundhouse-plugin-{plugin}")
                 self.assertEqual(len(added), len(crds) + len(pairs) + 1)
         self.assertFalse([key for key in manifests("--plugin", file, "--without-crds") if key in crds])
@@ -439,7 +447,8 @@ class Manifests(unittest.TestCase):
                                             ([broken], 1, f'--plugin: "{broken}": '),
                                             ([VETERAN, "--image=a/b"], 2, "leave out --image"),
                                             ([VETERAN, f"--plugins={folder}"], 2, "leave out --plugins")):
-                done = subprocess.run([ROUNDHOUSE, "manifests", "--plugin", *words], capture_output=True, text=True, timeout=180)
+                done = subprocess.run([ROUNDHOUSE, "manifests", "--plugin", *words], capture_output=True, text=True,
+                                      timeout=180)
                 self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
                 self.assertIn(expected, done.stderr)
 

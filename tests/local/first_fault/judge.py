@@ -21,7 +21,8 @@ class Run:
         self.child = subprocess.Popen([program, "run", "-o", "json", "--config", str(settings), *options,
                                        str(manifest)], stdout=subprocess.PIPE,
                                       stderr=self.errors, cwd=folder, text=True,
-                                      env=os.environ | {"TMPDIR": str(temporary), "XDG_STATE_HOME": str(folder / "state")}
+                                      env=os.environ | {"TMPDIR": str(temporary),
+                                                        "XDG_STATE_HOME": str(folder / "state")}
                                       | (environment or {}))
 
     def read(self):
@@ -42,7 +43,8 @@ class Run:
 
     @functools.cached_property
     def ended_pods(self):
-        """Names of the pods that the run has seen with a container that ended before it was stopped, restarted or not."""
+        """Names of the pods that the run has seen with a container that ended before it was stopped, restarted or
+        not."""
         found = set()
         for row in self.rows:
             if row["type"] != "pod" or "deletionTimestamp" in row["object"]["metadata"]:
@@ -58,7 +60,8 @@ class Run:
         notes = [row["text"] for row in self.rows if row["type"] in ("note", "warning") and "text" in row]
         last = [row["object"].get("status", {}).get("conditions") for row in self.rows if row["type"] == "job" and
                 row["object"]["metadata"]["name"] == job][-1:]
-        return (f"status {self.child.returncode}, result {result.get('result')}, {notes[-3:]}, {self.complaint[-1500:]}; "
+        return (f"status {self.child.returncode}, result {result.get('result')}, {notes[-3:]}, "
+                f"{self.complaint[-1500:]}; "
                 f"its conditions: {json.dumps(last)}")
 
     def output(self, job, replica):

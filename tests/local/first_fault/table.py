@@ -16,8 +16,8 @@ HEAD = """# Ways to fail, and which replica is named
 replica's output and end: each row once in the test `local/first_fault`, and ten times in `local/first_fault_long`.
 `local/first_fault_FRAMEWORK` runs the frameworks themselves. `tests/local/first_fault/record.py` makes a new recording.
 
-In each row Worker-1 is the replica that fails, unless the row names another. "Nobody" is an answer that blames nobody, because the
-replicas' outputs do not say it.
+In each row Worker-1 is the replica that fails, unless the row names another. "Nobody" is an answer that blames nobody,
+because the replicas' outputs do not say it.
 
 | a job of | fails in this way | named | evidence |
 |---|---|---|---|

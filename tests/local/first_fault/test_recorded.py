@@ -35,7 +35,8 @@ def job_of(way, folder, replay, chance, deadline):
     if way.live:
         late = f"{chance.uniform(0, recording.LATE) / 1000:.3f}"
         lock = str(folder / f"{way.name}.lock")
-        return way_with(way_with(way, "LATE", late), "LOCK", lock).job(way.commands(), name=way.name, deadline=deadline), 0
+        return way_with(way_with(way, "LATE", late), "LOCK", lock).job(way.commands(), name=way.name,
+                                                                       deadline=deadline), 0
     hang = recording.write(folder, way, way.name, chance)
     commands = {kind: [replay, str(folder)] if recorded(way, kind) else way.commands()[kind] for kind in way.types}
     return way.job(commands, name=way.name, deadline=deadline), hang
@@ -45,7 +46,8 @@ def way_with(way, name, value):
     """The row with a further variable in all containers."""
     made = ways.dataclasses.replace(way, env=way.env | {name: value})
     variables = [{"name": name, "value": value}]
-    made.pod = {key: value if key == "volumes" else [one | {"env": [*one.get("env", []), *variables]} for one in value] for key, value in way.pod.items()}
+    made.pod = {key: value if key == "volumes" else [one | {"env": [*one.get("env", []), *variables]} for one in value]
+                for key, value in way.pod.items()}
     return made
 
 
@@ -93,7 +95,8 @@ class Play:
 
     def is_left_out(self, way, run):
         """Whether this machine cannot play the row; then the run's note is shown."""
-        notes = [row["text"] for row in run.rows if row["type"] in ("note", "warning") and way.unless in row.get("text", "")] if way.unless else []
+        notes = [row["text"] for row in run.rows if row["type"] in ("note", "warning")
+                 and way.unless in row.get("text", "")] if way.unless else []
         if notes:
             print(f"run {self.number}, {way.name} is left out: {notes[0]}")
         return bool(notes)
@@ -148,7 +151,8 @@ def report(results, scores):
         table[way.name] = (right + (not wrong), count + 1)
         if wrong and (shown < 40 or scores):
             shown += 1
-            print(f"run {number}, {way.name} ({way.what}, {way.label}): {'; '.join(wrong)}\n    {json.dumps(fault)[:2500]}")
+            print(f"run {number}, {way.name} ({way.what}, {way.label}): {'; '.join(wrong)}\n    "
+                  f"{json.dumps(fault)[:2500]}")
     for name, (right, count) in table.items() if scores else ():
         print(f"{name:45} {right:3} of {count}")
     print(f"{sum(right == count for right, count in table.values())} of {len(table)} ways are right each time; "
@@ -173,7 +177,8 @@ def main():
     arguments = parser.parse_args()
     rows = [way for way in ways.WAYS if re.fullmatch(arguments.only, way.name)]
     if arguments.copies > 1:
-        rows = [ways.dataclasses.replace(way, name=f"{way.name}-{copy}", recorded_as=way.recorded_as or way.name) for way in rows
+        rows = [ways.dataclasses.replace(way, name=f"{way.name}-{copy}", recorded_as=way.recorded_as or way.name)
+                for way in rows
                 for copy in range(arguments.copies)]
     missing = [way.name for way in rows if not way.live and not recording.load(way)]
     if missing:

@@ -380,7 +380,8 @@ def other_ways():
     worker, two = ("Worker-1",), {"Master": 1, "Worker": 1}
     # peers lose a connection when the process of Worker-1 has ended, however long that takes: it holds a lock, and they
     # wait for it
-    lost = 'until [ -e $LOCK ]; do sleep 0.1; done; flock $LOCK true; echo "RuntimeError: Connection closed by peer"; exit 1'
+    lost = ('until [ -e $LOCK ]; do sleep 0.1; done; flock $LOCK true; echo "RuntimeError: Connection closed by '
+            'peer"; exit 1')
 
     def beside_peers(script):
         return ["sh", "-c", "case $HOSTNAME in *-worker-1) sleep $LATE; exec 9>$LOCK.new; flock 9; mv $LOCK.new $LOCK; "
@@ -391,18 +392,21 @@ def other_ways():
             pod={"initContainers": [{"name": "fetch", "image": "none",
                                      "command": at_worker_1('echo "fetch: no such bucket"; exit 4')}]}),
         way("sidecar-fails", "a container beside the main one fails, and then the main one",
-            ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; sleep 0.5; echo "cannot reach the proxy: Connection refused"; exit 1;; esac; sleep 1000'],
+            ["sh", "-c", 'case $HOSTNAME in *-worker-1) sleep $LATE; sleep 0.5; echo "cannot reach the proxy: '
+             'Connection refused"; exit 1;; esac; sleep 1000'],
             worker, "proxy: the certificate has expired", never=("Connection refused",),
             by="of two containers of a pod, the one that failed first",
             pod={"beside": [{"name": "proxy", "image": "none",
                              "command": ["sh", "-c",
-                                         'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
+                                         'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has '
+                                         'expired"; exit 5;; esac; sleep 1000']}]}),
         way("sidecar-fails-alone", "a container beside the main one fails, and the main one goes on for ever", waits,
             worker,
             "proxy: the certificate has expired", ending="timeout",
             pod={"beside": [{"name": "proxy", "image": "none",
                              "command": ["sh", "-c",
-                                         'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has expired"; exit 5;; esac; sleep 1000']}]}),
+                                         'case $HOSTNAME in *-worker-1) sleep $LATE; echo "proxy: the certificate has '
+                                         'expired"; exit 5;; esac; sleep 1000']}]}),
         way("out-of-memory", "a container needs more memory than its limit, and its cgroup kills it",
             beside_peers("echo loading; exec dd if=/dev/zero of=/dev/null bs=512M count=1"), worker, "loading",
             never=(CLOSED,),
@@ -426,7 +430,8 @@ def other_ways():
             r'working directory "[^"]*/\$\(GONE\)"',  # one that is not looked for before the start
             container={"workingDir": "$(GONE)"}, own=False, by=UNSTARTED),
         way("deadline", "activeDeadlineSeconds ends a replica that hangs",
-            ["sh", "-c", 'case $HOSTNAME in *-worker-1) echo "reading shard 7"; sleep 1000;; esac; echo "step 2"; sleep 1000'], ("Worker-1", None), "",
+            ["sh", "-c", 'case $HOSTNAME in *-worker-1) echo "reading shard 7"; sleep 1000;; esac; echo "step 2"; '
+             'sleep 1000'], ("Worker-1", None), "",
             ending="deadline"),
     ]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the ranks of a torch job find each other: through torch's own store, so that no further port needs to be known."""
+"""How the ranks of a torch job find each other: through torch's own store, so that no further port needs to be
+known."""
 import datetime
 import os
 import socket
@@ -48,8 +49,8 @@ def start(rank, world, store, **more):
 def comm_of(group=None):
     """A roundhouse.Comm of the ranks of a process group, whatever backend that has. Collective.
 
-    group: a group of the backend "rh", whose own Comm it is then; or None for all ranks: then, with another backend, a new
-    one is made, which the caller closes. Raises InvalidError for a group of some ranks of another backend.
+    group: a group of the backend "rh", whose own Comm it is then; or None for all ranks: then, with another backend, a
+    new one is made, which the caller closes. Raises InvalidError for a group of some ranks of another backend.
     """
     known = getattr(dist.group.WORLD if group is None else group, "comm", None)
     if known is not None:

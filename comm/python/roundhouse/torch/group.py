@@ -16,10 +16,11 @@ from roundhouse.torch.work import forget
 NAME = "rh"
 DEVICES = ["cpu", "cuda"]
 _ROUTED = (
-    "allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "allgather_coalesced", "all_gather_single", "_allgather_base",
-    "all_gather_single_coalesced", "allgather_into_tensor_coalesced", "reduce_scatter", "reduce_scatter_single", "_reduce_scatter_base",
-    "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced", "alltoall", "all_to_all_single", "alltoall_base", "gather",
-    "gather_single", "scatter", "barrier", "send", "recv", "recv_anysource")
+    "allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "allgather_coalesced", "all_gather_single",
+    "_allgather_base", "all_gather_single_coalesced", "allgather_into_tensor_coalesced", "reduce_scatter",
+    "reduce_scatter_single", "_reduce_scatter_base",
+    "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced", "alltoall", "all_to_all_single",
+    "alltoall_base", "gather", "gather_single", "scatter", "barrier", "send", "recv", "recv_anysource")
 _MESSAGES = ("send", "recv", "recv_anysource")
 # the Comm of all ranks, of which groups are made
 _state = {"world": None}
@@ -38,7 +39,8 @@ def _device_of(arguments):
 
 
 class _Others:
-    """The backends of a group that has others beside rh: "cpu:gloo,cuda:rh" has one. They are made when they are needed.
+    """The backends of a group that has others beside rh: "cpu:gloo,cuda:rh" has one. They are made when they are
+    needed.
 
     torch of any version takes a ProcessGroup made in Python instead of all backends that it would have made itself.
     """
@@ -66,7 +68,8 @@ class _Others:
             options = dist.ProcessGroupNCCL.Options()
             options._timeout = timeout
             return self._checked(dist.ProcessGroupNCCL(store, rank, size, options), store)
-        raise InvalidError(f'rh: {device} is to use the backend "{name}", which cannot stand beside rh in this torch; gloo and nccl can', -1)
+        raise InvalidError(f'rh: {device} is to use the backend "{name}", which cannot stand beside rh in this torch; '
+                           'gloo and nccl can', -1)
 
     def _checked(self, backend, store):
         """As torch has it under TORCH_DISTRIBUTED_DEBUG=DETAIL: it compares what the ranks post before they run it."""
@@ -160,7 +163,8 @@ class Group(dist.ProcessGroup):
         names = self._names()
         name = names.get(device, NAME if device is None or not names else None)
         if name is None:
-            raise InvalidError(f"rh: this group has no backend for tensors of {device}; it has {', '.join(map(':'.join, names.items()))}", -1)
+            raise InvalidError(f"rh: this group has no backend for tensors of {device}; it has "
+                               f"{', '.join(map(':'.join, names.items()))}", -1)
         return self._own if name == NAME else self._others.get(device, name)
 
     def _get_backend(self, device):
@@ -180,7 +184,8 @@ class Group(dist.ProcessGroup):
         return serving.end_coalescing() if serving is self._own else serving._end_coalescing(*works)
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
-        """barrier() that names who did not come within timeout, a timedelta. It breaks nothing: the group may be used afterwards."""
+        """barrier() that names who did not come within timeout, a timedelta. It breaks nothing: the group may be used
+        afterwards."""
         serving = self._serving("cpu")
         if serving is not self._own:
             return serving.monitored_barrier(timeout, wait_all_ranks)
@@ -203,8 +208,8 @@ class Group(dist.ProcessGroup):
 def _routed(name):
     """A method of Group: the operation by what carries its tensors; torch's profiler shows ours as "rh:NAME".
 
-    A collective that is refused here keeps its place in the order of all: where others have posted it, they get an error that
-    names this rank, instead of waiting for it.
+    A collective that is refused here keeps its place in the order of all: where others have posted it, they get an
+    error that names this rank, instead of waiting for it.
     """
 
     def own(self, args, kwargs):

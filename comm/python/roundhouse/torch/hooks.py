@@ -30,8 +30,8 @@ def in_order(hook):
 
         model.register_comm_hook(state, roundhouse.torch.in_order(powerSGD_hook))
 
-    All ranks must start the same collectives in the same order. Call-backs come when their operation is done, and so, with
-    several buckets, in an order of each rank's own; this is so with gloo, too. hook: a communication hook of
+    All ranks must start the same collectives in the same order. Call-backs come when their operation is done, and so,
+    with several buckets, in an order of each rank's own; this is so with gloo, too. hook: a communication hook of
     DistributedDataParallel. Returns one. A bucket then no longer travels while the backward pass goes on.
     """
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's monitored_barrier() over torch's own store: the group goes on after a failed one, and the message says who was missing."""
+"""torch's monitored_barrier() over torch's own store: the group goes on after a failed one, and the message says who
+was missing."""
 import time
 
 import torch.distributed as dist
@@ -12,14 +13,16 @@ _FINE = "all came"
 
 
 class Monitored:
-    """The monitored barriers of a group, of which each has a number. Rank 0 waits for the others, and publishes what it found."""
+    """The monitored barriers of a group, of which each has a number. Rank 0 waits for the others, and publishes what it
+    found."""
 
     def __init__(self, store, rank, world):
         self._store, self._rank, self._world = dist.PrefixStore("rh/monitored", store), rank, world
         self._number = 0
 
     def _comes(self, key, until):
-        """Wait for a key until that time. Returns whether it is there. Between looks Ctrl-C counts, unlike in store.wait()."""
+        """Wait for a key until that time. Returns whether it is there. Between looks Ctrl-C counts, unlike in
+        store.wait()."""
         pause = _SOON
         while not self._store.check([key]):
             if time.monotonic() >= until:
@@ -52,7 +55,8 @@ class Monitored:
         missing = self._missing(number, time.monotonic() + seconds, everybody)
         if not missing:
             return _FINE
-        return f"monitored_barrier: rank{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))} did not come within {seconds:g} s"
+        return (f"monitored_barrier: rank{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))} did not "
+                f"come within {seconds:g} s")
 
     def _ask(self, number, seconds):
         """What another rank finds: what rank 0 did, if that comes in time."""
@@ -64,7 +68,8 @@ class Monitored:
         return _FINE
 
     def run(self, seconds, everybody):
-        """Wait for all ranks, for so many seconds. Raises DeadlineError on every rank that comes, now or later, with those that did not."""
+        """Wait for all ranks, for so many seconds. Raises DeadlineError on every rank that comes, now or later, with
+        those that did not."""
         number, self._number = self._number, self._number + 1
         self._store.set(f"{number}/{self._rank}", "")
         found = self._judge(number, seconds, everybody) if self._rank == 0 else self._ask(number, seconds)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's collectives and messages by a Comm: what a process group of the backend "rh" does with tensors of its devices."""
+"""torch's collectives and messages by a Comm: what a process group of the backend "rh" does with tensors of its
+devices."""
 import threading
 
 import torch
@@ -25,8 +26,8 @@ def _seconds(timeout):
 class Work(_Base):
     """An operation in flight, as torch wants it. background: what waits for a Pending, once somebody wants a future.
 
-    held: a dict that keeps it until somebody waits for it. C++ of torch 2.0 to 2.6, DistributedDataParallel's for one, keeps
-    only its own half of an object made in Python; waiting for a half alone would never end.
+    held: a dict that keeps it until somebody waits for it. C++ of torch 2.0 to 2.6, DistributedDataParallel's for one,
+    keeps only its own half of an object made in Python; waiting for a half alone would never end.
     """
 
     def __init__(self, pending, background, held):
@@ -39,7 +40,8 @@ class Work(_Base):
             held.pop(next(iter(held)), None)
 
     def wait(self, timeout=None):
-        """Wait, and raise what went wrong. timeout: a timedelta; when it is over, DeadlineError is raised and the operation goes on."""
+        """Wait, and raise what went wrong. timeout: a timedelta; when it is over, DeadlineError is raised and the
+        operation goes on."""
         self._held.pop(id(self), None)
         self.pending.wait(_seconds(timeout))
         return True
@@ -79,7 +81,8 @@ def _dense(tensor):
 
 
 def _on_device(tensors):
-    """Whether they lie in memory of a device: there, messages and all-reduces do what the library has for the host alone."""
+    """Whether they lie in memory of a device: there, messages and all-reduces do what the library has for the host
+    alone."""
     return tensors[0].device.type != "cpu"
 
 
@@ -118,12 +121,14 @@ def _reduction(opts, tensor):
         if tensor.dtype == torch.bool:
             return {"SUM": "max", "BOR": "max", "PRODUCT": "min", "BAND": "min"}.get(name, name.lower())
         return "prod" if name == "PRODUCT" else name.lower()
-    raise InvalidError(f"rh: {op} of {tensor.dtype} is not supported; there are SUM, AVG, MIN, MAX and PRODUCT of real numbers, SUM and "
+    raise InvalidError(f"rh: {op} of {tensor.dtype} is not supported; there are SUM, AVG, MIN, MAX and PRODUCT of "
+                       "real numbers, SUM and "
                        "AVG of complex ones, and BAND, BOR and BXOR of integers", -1)
 
 
 class Operations:
-    """The operations. comm: a Comm. seconds: what an operation may take where its call does not say; None: the Comm's."""
+    """The operations. comm: a Comm. seconds: what an operation may take where its call does not say; None: the
+    Comm's."""
 
     def __init__(self, comm, seconds=None):
         self.comm, self.seconds = comm, seconds
@@ -148,7 +153,8 @@ class Operations:
         return self._work([work.pending for work in works], [work.pending.tensors for work in works])
 
     def stand_in(self):
-        """Take the place of a collective that was refused here, as a barrier. Where all ranks were refused, nothing happened."""
+        """Take the place of a collective that was refused here, as a barrier. Where all ranks were refused, nothing
+        happened."""
         try:
             request = self.comm.barrier_start(self._limit())
         except CommError:
@@ -170,20 +176,24 @@ class Operations:
     def _apart(self, pairs, start):
         """Operations from one tensor into another: pairs of output and input."""
         made = [(output, _dense(output)) for output, _ in pairs]
-        requests = [start(given if given is None else _dense(given), whole) for (_, whole), (_, given) in zip(made, pairs)]
+        requests = [start(given if given is None else _dense(given), whole) for (_, whole),
+                    (_, given) in zip(made, pairs)]
         return self._work(requests, [output for output, _ in pairs], self._finishing(made))
 
     def _of_all(self, tensors, name, own=None, same=None):
-        """Elements of a list of tensors, one for each rank. own: a tensor as long as this rank's. same: one as long as all of them."""
+        """Elements of a list of tensors, one for each rank. own: a tensor as long as this rank's. same: one as long as
+        all of them."""
         lengths = _lengths(tensors)
         if len(lengths) != self.comm.world:
             raise InvalidError(f"rh: {name} has {len(lengths)} tensors for {self.comm.world} ranks", -1)
         if own is not None and lengths[self.comm.rank] != _lengths([own])[0]:
-            raise InvalidError(f"rh: {name} has {tensors[self.comm.rank].numel()} elements for rank {self.comm.rank} itself, whose tensor "
+            raise InvalidError(f"rh: {name} has {tensors[self.comm.rank].numel()} elements for rank {self.comm.rank} "
+                               "itself, whose tensor "
                                f"has {own.numel()}", -1)
         for rank, length in enumerate(lengths):
             if same is not None and length != _lengths([same])[0]:
-                raise InvalidError(f"rh: {name} has {tensors[rank].numel()} elements for rank {rank}, not {same.numel()}", -1)
+                raise InvalidError(f"rh: {name} has {tensors[rank].numel()} elements for rank {rank}, not "
+                                   f"{same.numel()}", -1)
         return lengths
 
     def allreduce(self, tensors, opts=None):
@@ -202,7 +212,8 @@ class Operations:
     def reduce(self, tensors, opts=None):
         op = _reduction(opts, tensors[0])
         if not _on_device(tensors):
-            return self._in_place(tensors, lambda whole: self.comm.reduce_start(whole, op, opts.rootRank, timeout=self._limit(opts)))
+            return self._in_place(tensors, lambda whole: self.comm.reduce_start(whole, op, opts.rootRank,
+                                                                                timeout=self._limit(opts)))
         copies = [_dense(tensor).clone() for tensor in tensors]
         requests = [self.comm.all_reduce_start(copy, op, timeout=self._limit(opts)) for copy in copies]
         mine = self.comm.rank == opts.rootRank
@@ -225,7 +236,8 @@ class Operations:
 
     def allgather_coalesced(self, outputs, inputs, opts=None):
         if len(outputs) != self.comm.world or any(len(outs) != len(inputs) for outs in outputs):
-            raise InvalidError(f"rh: all_gather_coalesced: the lists of outputs are not {self.comm.world} of {len(inputs)} tensors", -1)
+            raise InvalidError(f"rh: all_gather_coalesced: the lists of outputs are not {self.comm.world} of "
+                               f"{len(inputs)} tensors", -1)
         return self.allgather([[outs[i] for outs in outputs] for i in range(len(inputs))], inputs, opts)
 
     def all_gather_single(self, output, tensor, opts=None):
@@ -235,7 +247,8 @@ class Operations:
         return self.all_gather_single(output, tensor, opts)
 
     def all_gather_single_coalesced(self, outputs, inputs, opts=None):
-        return self._apart(list(zip(outputs, inputs)), lambda given, out: self.comm.all_gather_start(given, out, timeout=self._limit(opts)))
+        return self._apart(list(zip(outputs, inputs)), lambda given,
+                           out: self.comm.all_gather_start(given, out, timeout=self._limit(opts)))
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
         return self.all_gather_single_coalesced(outputs, inputs, opts)
@@ -303,17 +316,20 @@ class Operations:
         """Rows for each rank: those that the caller gave, or equal parts."""
         rows, world = tensor.size(0) if tensor.dim() else 1, self.comm.world
         if not sizes and rows % world != 0:
-            raise InvalidError(f"rh: all_to_all_single: {name} has {rows} rows, which {world} ranks do not divide; give split sizes", -1)
+            raise InvalidError(f"rh: all_to_all_single: {name} has {rows} rows, which {world} ranks do not divide; "
+                               "give split sizes", -1)
         sizes = list(sizes) or [rows // world] * world
         if len(sizes) != world or min(sizes) < 0 or sum(sizes) != rows:
-            raise InvalidError(f"rh: all_to_all_single: the split sizes {sizes} of {name} are not {world} numbers with the sum {rows}", -1)
+            raise InvalidError(f"rh: all_to_all_single: the split sizes {sizes} of {name} are not {world} numbers "
+                               f"with the sum {rows}", -1)
         return sizes
 
     def all_to_all_single(self, output, tensor, output_sizes, input_sizes, opts=None):
         given, taken = self._rows(tensor, input_sizes, "the input"), self._rows(output, output_sizes, "the output")
         if _on_device([output]):
             whole = _dense(output)
-            requests, finish = self._exchange(list(torch.split(_dense(tensor), given)), list(torch.split(whole, taken)), opts)
+            requests, finish = self._exchange(list(torch.split(_dense(tensor), given)), list(torch.split(whole, taken)),
+                                              opts)
             return self._work(requests, [output], lambda: (finish and finish(), _back(_copied([(output, whole)]))))
         row = [_lengths([each])[0] // max(sum(sizes), 1) for each, sizes in ((tensor, given), (output, taken))]
         return self._apart([(output, tensor)], lambda source, out: self.comm.all_to_all_v_start(
@@ -338,7 +354,8 @@ class Operations:
         if self.comm.rank != opts.rootRank:
             return self.gather([], [tensor], opts)
         if output.numel() != tensor.numel() * self.comm.world:
-            raise InvalidError(f"rh: gather_single: the output has {output.numel()} elements, not {self.comm.world} times {tensor.numel()}", -1)
+            raise InvalidError(f"rh: gather_single: the output has {output.numel()} elements, not {self.comm.world} "
+                               f"times {tensor.numel()}", -1)
         if not output.is_contiguous():
             raise InvalidError("rh: gather_single: the output is not contiguous", -1)
         return self.gather([list(output.view(self.comm.world, *tensor.shape))], [tensor], opts)
@@ -350,14 +367,16 @@ class Operations:
         if _on_device(outputs):
             receives = [outputs[0] if rank == opts.rootRank else None for rank in range(self.comm.world)]
             return self._exchanged(list(inputs[0]) if mine else [None] * self.comm.world, receives, opts, outputs)
-        return self._apart([(outputs[0], _flat(inputs[0]) if mine else None)], lambda given, out: self.comm.scatter_start(
+        return self._apart([(outputs[0], _flat(inputs[0]) if mine else None)], lambda given,
+                           out: self.comm.scatter_start(
             given, out, opts.rootRank, self._limit(opts)))
 
     def barrier(self, opts=None):
         return self._work([self.comm.barrier_start(self._limit(opts))], [])
 
     def send(self, tensors, to, tag=0):
-        return self._work([self.comm.send_start(_dense(tensor), to, tag, self._limit()) for tensor in tensors], tensors, message=True)
+        return self._work([self.comm.send_start(_dense(tensor), to, tag, self._limit()) for tensor in tensors], tensors,
+                          message=True)
 
     def recv(self, tensors, source, tag=0):
         pairs = [(tensor, _dense(tensor)) for tensor in tensors]

@@ -12,8 +12,8 @@ BUCKET_BYTES = 4 << 20
 def broadcast_parameters(parameters, comm, root=0):
     """Give the parameters of rank root to all ranks, in place.
 
-    parameters: a state_dict(), or what named_parameters() or parameters() gives, in the same order on every rank. Tensors
-    of any shape and type; what is no tensor is left alone. comm: a roundhouse.Comm.
+    parameters: a state_dict(), or what named_parameters() or parameters() gives, in the same order on every rank.
+    Tensors of any shape and type; what is no tensor is left alone. comm: a roundhouse.Comm.
     Raises InvalidError, PeerError and the other CommErrors.
     """
     items = parameters.values() if hasattr(parameters, "values") else parameters
@@ -32,11 +32,13 @@ def broadcast_parameters(parameters, comm, root=0):
 
 
 def warm_up(optimizer, world, steps):
-    """A scheduler for the Linear Scaling Rule: from the optimizer's rates to ``world`` times that, in equal parts over steps.
+    """A scheduler for the Linear Scaling Rule: from the optimizer's rates to ``world`` times that, in equal parts over
+    steps.
 
     Call its step() after each step of the optimizer. Returns a torch.optim.lr_scheduler.LambdaLR.
     """
-    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 + (world - 1) * min(1.0, step / steps if steps else 1.0))
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1
+                                             + (world - 1) * min(1.0, step / steps if steps else 1.0))
 
 
 class _Bucket:
@@ -78,8 +80,8 @@ class DistributedOptimizer:
         optimizer = roundhouse.torch.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), comm)
         roundhouse.torch.broadcast_parameters(model.state_dict(), comm)
 
-    Gradients are sent while the backward pass goes on, in buckets and in an order that is the same on all ranks, whatever
-    the order in which they come; parameters without a gradient count as zeros.
+    Gradients are sent while the backward pass goes on, in buckets and in an order that is the same on all ranks,
+    whatever the order in which they come; parameters without a gradient count as zeros.
 
     optimizer: any torch optimizer. comm: a roundhouse.Comm. op: "avg" or "sum". bucket_bytes: size of a bucket.
     backward_passes: so many calls of backward() belong to one step; their gradients add up, as torch has it.
@@ -129,7 +131,8 @@ class DistributedOptimizer:
             self._next += 1
 
     def synchronize(self):
-        """Wait until all gradients are averaged; step() does it. For what looks at gradients before, such as clipping."""
+        """Wait until all gradients are averaged; step() does it. For what looks at gradients before, such as
+        clipping."""
         if self._synchronized:
             return
         with torch.no_grad():
@@ -149,7 +152,9 @@ class DistributedOptimizer:
         return self._optimizer.step()
 
     def zero_grad(self, *args, **kwargs):
-        """The optimizer's. Raises RuntimeError between backward() and step(), for the other ranks wait for those gradients."""
+        """The optimizer's. Raises RuntimeError between backward() and step(), for the other ranks wait for those
+        gradients."""
         if any(self._count.values()):
-            raise RuntimeError("DistributedOptimizer: zero_grad() between backward() and step(); call synchronize() or step() first")
+            raise RuntimeError("DistributedOptimizer: zero_grad() between backward() and step(); call synchronize() "
+                               "or step() first")
         return self._optimizer.zero_grad(*args, **kwargs)

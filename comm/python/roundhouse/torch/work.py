@@ -41,7 +41,8 @@ class Pending:
         if not self.lock.acquire(timeout=-1 if seconds is None else max(seconds, 0)):
             return False
         try:
-            if not self.ended and all(request.join(None if until is None else until - time.monotonic()) for request in self.requests):
+            if not self.ended and all(request.join(None if until is None else until - time.monotonic())
+                                      for request in self.requests):
                 self._end()
             return self.ended
         finally:
@@ -93,8 +94,8 @@ class Pending:
 class Waiter:
     """Threads that wait for operations, in the order in which they were posted, so that their futures come true.
 
-    One thread waits. Before it runs the call-backs of an operation it leaves the waiting to another one: a call-back may
-    itself wait for any operation. There are as many threads as call-backs that wait at one time, and one.
+    One thread waits. Before it runs the call-backs of an operation it leaves the waiting to another one: a call-back
+    may itself wait for any operation. There are as many threads as call-backs that wait at one time, and one.
     """
 
     def __init__(self, name):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small training whose gradients go by rh_comm, and that goes wrong in a chosen way. usage: comm_train.py WAY [RANK]"""
+"""A small training whose gradients go by rh_comm, and that goes wrong in a chosen way. usage: comm_train.py WAY
+[RANK]"""
 import ctypes
 import os
 import signal

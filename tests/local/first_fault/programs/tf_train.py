@@ -54,7 +54,8 @@ def fails_later(seconds):
 
 
 def serve(cluster):
-    server = tf.distribute.Server(cluster.cluster_spec(), job_name=CONFIG["task"]["type"], task_index=CONFIG["task"]["index"], protocol="grpc",
+    server = tf.distribute.Server(cluster.cluster_spec(), job_name=CONFIG["task"]["type"],
+                                  task_index=CONFIG["task"]["index"], protocol="grpc",
                                   start=True)
     print(f"{TASK} serves", flush=True)
     if MINE:

@@ -220,7 +220,8 @@ loader_dies = loader_raises
 def warns_and_another_raises():
     """Words that look like an error, from one that is well."""
     if RANK == 0:
-        say("ERROR: metrics server is not reachable, going on without (ConnectionRefusedError: [Errno 111] Connection refused)")
+        say("ERROR: metrics server is not reachable, going on without (ConnectionRefusedError: [Errno 111] Connection "
+            "refused)")
     raises()
 
 
@@ -340,15 +341,16 @@ def before_init():
         os.environ["MASTER_ADDR"] = "digits-master-0.invalid"
 
 
-BEFORE_INIT = ("hangs_before_init", "raises_before_init", "wrong_world", "same_rank", "port_taken", "wrong_master", "wrong_name", "import_one",
-               "import_all")
+BEFORE_INIT = ("hangs_before_init", "raises_before_init", "wrong_world", "same_rank", "port_taken", "wrong_master",
+               "wrong_name", "import_one", "import_all")
 
 
 def main():
     torch.set_num_threads(1)
     say(f"rank {RANK} starts")
     before_init()
-    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=float(os.environ.get("COLLECTIVE_SECONDS", "1800"))))
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=float(os.environ.get("COLLECTIVE_SECONDS",
+                                                                                            "1800"))))
     for number in range(STEPS):
         step(load_batch(number))
     if WAY not in BEFORE_INIT:
