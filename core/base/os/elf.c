@@ -9,6 +9,8 @@
 
 /* Most entries of a dynamic section that are read; linkers write about thirty. */
 #define ELF_ENTRIES_MAX 4096
+/* Entries that one call reads. */
+#define ELF_BLOCK 64
 
 /* A file that is being read. */
 struct elf {
@@ -17,6 +19,9 @@ struct elf {
 	off_t dynamic; /* where its dynamic section starts in the file */
 	size_t count;  /* entries of it */
 	off_t texts;   /* where its string table starts in the file */
+	Elf64_Dyn block[ELF_BLOCK];
+	size_t first; /* entry that is the first of the block */
+	size_t held;  /* entries in the block */
 };
 
 static bool elf_read(int fd, void *to, size_t size, off_t at)
@@ -59,11 +64,25 @@ static off_t elf_offset(const struct elf *elf, Elf64_Addr address)
 	return -1;
 }
 
-static bool elf_entry(const struct elf *elf, size_t index, Elf64_Dyn *ret_entry)
+static bool elf_fill(struct elf *elf, size_t first)
 {
-	return index < elf->count &&
-	       elf_read(elf->fd, ret_entry, sizeof(*ret_entry), elf->dynamic + (off_t)(index * sizeof(*ret_entry))) &&
-	       ret_entry->d_tag != DT_NULL;
+	size_t count = elf->count - first < ELF_BLOCK ? elf->count - first : ELF_BLOCK;
+	off_t at = elf->dynamic + (off_t)(first * sizeof(elf->block[0]));
+	ssize_t length = at >= 0 ? pread(elf->fd, elf->block, count * sizeof(elf->block[0]), at) : -1;
+
+	elf->first = first;
+	elf->held = length > 0 ? (size_t)length / sizeof(elf->block[0]) : 0;
+	return elf->held > 0;
+}
+
+static bool elf_entry(struct elf *elf, size_t index, Elf64_Dyn *ret_entry)
+{
+	bool held = index >= elf->first && index < elf->first + elf->held;
+
+	if (index >= elf->count || (!held && !elf_fill(elf, index)))
+		return false;
+	*ret_entry = elf->block[index - elf->first];
+	return ret_entry->d_tag != DT_NULL;
 }
 
 static bool elf_find_texts(struct elf *elf)
