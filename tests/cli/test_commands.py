@@ -137,9 +137,9 @@ class Shells(Case):
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish_completes(self):
-        probe = call("completion", "fish").stdout + \
-            "\ncomplete -C 'roundhouse ren'; complete -C 'roundhouse render -o '; "
-            "complete -C 'roundhouse run --log-d'\n"
+        probe = (call("completion", "fish").stdout +
+                 "\ncomplete -C 'roundhouse ren'; complete -C 'roundhouse render -o '; "
+                 "complete -C 'roundhouse run --log-d'\n")
         done = subprocess.run(["fish", "--no-config"], input=probe, capture_output=True, text=True, timeout=180,
                               check=False)
         self.assertEqual(done.stderr, "")
