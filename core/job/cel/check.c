@@ -259,11 +259,12 @@ static void check_qualify(const struct check *check, struct rh_cel_node *node)
 	const struct rh_cel_node *space = node->op == RH_CEL_OP_MEMBER ? node->args[0] : NULL;
 	struct rh_cel_value name;
 	char text[64];
+	int length;
 
-	if (!space || space->op != RH_CEL_OP_NAME || strlen(space->name) + strlen(node->name) + 2 > sizeof(text))
+	if (!space || space->op != RH_CEL_OP_NAME)
 		return;
-	(void)snprintf(text, sizeof(text), "%s.%s", space->name, node->name);
-	if (!rh_cel_function_find(text, false))
+	length = snprintf(text, sizeof(text), "%s.%s", space->name, node->name);
+	if (length < 0 || (size_t)length >= sizeof(text) || !rh_cel_function_find(text, false))
 		return;
 	name = rh_cel_string(check->scope->room, text, strlen(text));
 	if (name.kind != RH_CEL_STRING)
