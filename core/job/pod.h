@@ -55,9 +55,9 @@ struct rh_pod {
 	/** The culprit failed without a termination message, and its terminationMessagePolicy is File, as API servers set
 	 * it: what it wrote is not known, unlike that of a container whose log the kubelet looks at. */
 	bool output_unknown;
-	bool deleting;       /**< deletionTimestamp is set */
-	bool ready;          /**< condition Ready is True */
-	bool packed;         /**< as rh_pod_parse() makes it; else each text is its own */
+	bool deleting; /**< deletionTimestamp is set */
+	bool ready;    /**< condition Ready is True */
+	bool packed;   /**< as rh_pod_parse() makes it; else each text is its own */
 };
 
 /**
