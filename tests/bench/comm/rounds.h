@@ -86,7 +86,8 @@ static inline void rounds_verify_parts(const struct rounds *rounds, size_t count
 		rounds->buffer[i] = (float)(i % 1021) + 2048.0F * (float)rounds->rank;
 	rounds_once(rounds, count);
 	for (size_t i = 0; i < part * (size_t)rounds->world; i++) {
-		float wanted = (float)(((size_t)rounds->rank * part + i % part) % 1021) + 2048.0F * (float)(i / part);
+		size_t from = i / part;
+		float wanted = (float)(((size_t)rounds->rank * part + i % part) % 1021) + 2048.0F * (float)from;
 
 		if (rounds->out[i] == wanted)
 			continue;
