@@ -270,11 +270,10 @@ static int process_blame(struct rh_process *process, enum process_fault fault, s
 {
 	char noted[RH_GUARD_OPERATION_SIZE];
 	const char *operation;
-	int status = -1;
-
 	/* One that ends by itself has its status already when its socket closes. One that closed it goes on: it is not
 	 * waited for. */
-	status = process_end(process);
+	int status = process_end(process);
+
 	(void)process_drain(process);
 	if (fault == PROCESS_NO_MEMORY)
 		return rh_fail_oom(err);

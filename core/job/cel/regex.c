@@ -38,6 +38,8 @@ struct regex_set {
 
 struct regex_run {
 	const struct rh_regex *regex;
+	int *room;      /* of the sets and the stack; owned */
+	size_t *starts; /* of the sets; owned */
 	struct regex_set now, next;
 	int *stack;
 	uint32_t before, after; /* letters around the place; 0 is none */
@@ -383,31 +385,37 @@ static bool regex_find(struct regex_run *run, const char *text, size_t length, s
 	}
 }
 
-/* @return 0, RH_EINVAL (too long) or RH_ENOMEM; what @p run has is of the two rooms, owned by the caller */
-static int regex_prepare(const struct rh_regex *regex, size_t length, struct regex_run *run, int **ret_room,
-                         size_t **ret_starts)
+static void regex_run_deinit(struct regex_run *run)
+{
+	rh_free(run->room);
+	rh_free(run->starts);
+}
+
+/* A run over one text. */
+#define auto_run __attribute__((cleanup(regex_run_deinit))) struct regex_run
+
+/* @return 0, RH_EINVAL (too long) or RH_ENOMEM */
+static int regex_prepare(const struct rh_regex *regex, size_t length, struct regex_run *run)
 {
 	size_t count = (size_t)regex->count;
 
 	if (length > REGEX_STEPS_MAX / count)
 		return RH_EINVAL;
-	*ret_room = rh_alloc_array(count * 6 + 2, sizeof(**ret_room));
-	*ret_starts = rh_alloc_array(count * 2, sizeof(**ret_starts));
-	if (!*ret_room || !*ret_starts)
+	run->room = rh_alloc_array(count * 6 + 2, sizeof(*run->room));
+	run->starts = rh_alloc_array(count * 2, sizeof(*run->starts));
+	if (!run->room || !run->starts)
 		return RH_ENOMEM;
 	run->regex = regex;
-	run->now = (struct regex_set){*ret_room, *ret_room + count, *ret_starts, 0};
-	run->next = (struct regex_set){*ret_room + 2 * count, *ret_room + 3 * count, *ret_starts + count, 0};
-	run->stack = *ret_room + 4 * count;
+	run->now = (struct regex_set){run->room, run->room + count, run->starts, 0};
+	run->next = (struct regex_set){run->room + 2 * count, run->room + 3 * count, run->starts + count, 0};
+	run->stack = run->room + 4 * count;
 	return 0;
 }
 
 int rh_regex_search(const struct rh_regex *regex, const char *text, size_t length, bool *ret_found)
 {
-	rh_auto_free int *room = NULL;
-	rh_auto_free size_t *starts = NULL;
-	struct regex_run run = {0};
-	int r = regex_prepare(regex, length, &run, &room, &starts);
+	auto_run run = {0};
+	int r = regex_prepare(regex, length, &run);
 
 	if (r == 0)
 		*ret_found = regex_search(&run, text, length);
@@ -417,10 +425,8 @@ int rh_regex_search(const struct rh_regex *regex, const char *text, size_t lengt
 int rh_regex_find(const struct rh_regex *regex, const char *text, size_t length, struct rh_regex_match *match,
                   bool *ret_found)
 {
-	rh_auto_free int *room = NULL;
-	rh_auto_free size_t *starts = NULL;
-	struct regex_run run = {0};
-	int r = regex_prepare(regex, length, &run, &room, &starts);
+	auto_run run = {0};
+	int r = regex_prepare(regex, length, &run);
 
 	if (r == 0)
 		*ret_found = regex_find(&run, text, length, match);
