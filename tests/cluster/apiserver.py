@@ -28,6 +28,7 @@ PROGRAMS = ("etcd", "kube-apiserver", "kubectl")
 SKIPPED = 77
 # Generous: the machine may be busy with other tests.
 PATIENCE_S = 120
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def cache():
@@ -317,6 +318,23 @@ class ApiServer:
         if check and done.returncode != 0:
             raise AssertionError(f"kubectl {' '.join(map(str, words))}: {done.stderr.strip()}")
         return done
+
+    def wait_served(self):
+        """Wait until the server takes objects of all definitions that it has.
+
+        `kubectl wait` fails for a definition that has no conditions yet, and the server answers 404 for a moment after
+        it says Established."""
+        deadline = time.monotonic() + PATIENCE_S
+        paths = []
+        for crd in json.loads(self.get(CRDS))["items"]:
+            names = crd["spec"]["names"]
+            paths += [f"/apis/{crd['spec']['group']}/{version['name']}/{names['plural']}?limit=1"
+                      for version in crd["spec"]["versions"] if version["served"]]
+        while paths:
+            paths = [path for path in paths if self.request("GET", path)[0] != http.client.OK]
+            if paths and time.monotonic() > deadline:
+                raise RuntimeError(f"{', '.join(paths)} not served after {PATIENCE_S} s")
+            time.sleep(0.05 if paths else 0)
 
     def object(self, *words):
         """-> what kubectl get ... -o json prints, parsed."""

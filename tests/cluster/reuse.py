@@ -23,7 +23,6 @@ OWN_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease"}
 OWN_LABELS = {"kubernetes.io/bootstrapping", "apiserver.kubernetes.io/identity"}
 # Deleted definitions are there until the server has emptied them.
 GONE_S = 30
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 # {options: [server that nobody uses]}
 idle = {}
@@ -98,9 +97,9 @@ def delete_namespaces(api):
 
 
 def delete_definitions(api):
-    names = [item["metadata"]["name"] for item in listed(api, CRDS) if item["spec"]["group"] != OURS]
+    names = [item["metadata"]["name"] for item in listed(api, apiserver.CRDS) if item["spec"]["group"] != OURS]
     for name in names:
-        send(api, "DELETE", f"{CRDS}/{name}", {})
+        send(api, "DELETE", f"{apiserver.CRDS}/{name}", {})
     return len(names)
 
 

@@ -44,7 +44,7 @@ class Alike(unittest.TestCase):
     def setUpClass(cls):
         cls.api = cls.enterClassContext(apiserver.ApiServer())
         cls.api.kubectl("apply", "-k", SOURCE / "conf" / "crds")
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        cls.api.wait_served()
 
     def plural(self, job):
         return f"/apis/kubeflow.org/v1/namespaces/default/{job['kind'].lower()}s"

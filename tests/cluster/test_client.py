@@ -33,7 +33,7 @@ class Client(client_jobs.Lives, unittest.TestCase):
         cls.api = cls.enterClassContext(apiserver.ApiServer())
         crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        cls.api.wait_served()
         cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--plugins", JAX))
         cls.kubelet = cls.enterClassContext(node_played.PlayedKubelet(cls.api))
 

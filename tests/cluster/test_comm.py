@@ -95,7 +95,7 @@ class Pods(unittest.TestCase):
         cls.api = cls.enterClassContext(apiserver.ApiServer())
         crds = subprocess.run([ROUNDHOUSE, "crds"], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        cls.api.wait_served()
         (folder / "roundhouse.ini").write_text(CONFIGURATION)
         cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--config",
                                                  folder / "roundhouse.ini"))

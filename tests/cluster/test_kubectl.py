@@ -71,7 +71,7 @@ class Kubectl(unittest.TestCase):
         cls.api = cls.enterClassContext(Cluster())
         crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        cls.api.wait_served()
         cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--plugins", JAX))
         cls.kubelet = cls.enterClassContext(node_played.PlayedKubelet(cls.api))
 

@@ -73,7 +73,7 @@ def setUpModule():
     Case.api = unittest.enterModuleContext(node.Node(IMAGES))
     crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
     Case.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-    Case.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+    Case.api.wait_served()
 
 
 @functools.cache

@@ -20,7 +20,7 @@ class Resources(unittest.TestCase):
                               text=True, check=True)
         with apiserver.ApiServer() as api:
             api.kubectl("create", "-f", "-", text=crds.stdout)
-            api.kubectl("wait", "--for=condition=Established", "crd", "flavorruntimes.example.org", "--timeout=180s")
+            api.wait_served()
             for spec, wanted in (({"nodes": 2, "spare": 1}, 201), ({"nodes": 0}, 422), ({"nodes": 2, "spare": 2}, 422),
                                  ({}, 422)):
                 body = {"apiVersion": "example.org/v1alpha1", "kind": "FlavorRuntime", "metadata": {"name": "r"},

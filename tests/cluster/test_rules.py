@@ -17,7 +17,6 @@ import cel_cases
 
 PROGRAM, PLUGIN = sys.argv[1:3]
 PATH = "/apis/example.org/v1/namespaces/default/rulejobs?dryRun=All&fieldValidation=Ignore"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def job(name, spec):
@@ -56,7 +55,7 @@ class Rules(unittest.TestCase):
         self.assertEqual((made.returncode, made.stderr), (0, ""))
         self.api.kubectl("delete", "crd", "rulejobs.example.org", "--ignore-not-found", "--wait=true")
         self.api.kubectl("create", "-f", "-", text=made.stdout)
-        self.api.kubectl("wait", "--for=condition=Established", "crd", "rulejobs.example.org", "--timeout=180s")
+        self.api.wait_served()
 
     def lint(self, jobs, fields, cel=None):
         """-> {name: [(path, detail)]}"""
@@ -193,7 +192,7 @@ class Rules(unittest.TestCase):
                         "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
                             "type": "object", "properties": {"spec": {"type": "object", "properties": {
                                 "field": with_rule(schema, rule)}}}}}}]}}
-        status, text = self.api.request("POST", CRDS + "?dryRun=All", json.dumps(crd))
+        status, text = self.api.request("POST", apiserver.CRDS + "?dryRun=All", json.dumps(crd))
         return "" if status == 201 else json.loads(text)["message"]
 
     def test_rules_that_do_not_compile(self):

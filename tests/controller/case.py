@@ -58,7 +58,7 @@ class Case(unittest.TestCase):
         cls.crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True,
                                   text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=cls.crds)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        cls.api.wait_served()
 
     def controller(self, *flags, kubeconfig=None, name="controller", environment=None):
         return support.Controller(ROUNDHOUSE, kubeconfig or self.api.kubeconfig, self.folder, "--plugins", JAX, *flags,

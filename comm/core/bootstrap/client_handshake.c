@@ -162,8 +162,9 @@ int32_t rh_comm_client_connect(const struct rh_comm_env *env, int64_t deadline, 
 			return r;
 		}
 		if (rh_comm_now() + pause >= deadline)
-			return rh_comm_fail(err, RH_COMM_ETIME, 0, "rank 0 at %s port %d was not reached in time: %s", env->host,
-			                    (int)env->port, last.text);
+			return rh_comm_fail(err, RH_COMM_ETIME, 0,
+			                    "rank 0 at %s port %d was not reached in time, it has not started or has ended: %s",
+			                    env->host, (int)env->port, last.text);
 		client_pause(pause);
 		pause = pause * 2 < CLIENT_PAUSE_MAX ? pause * 2 : CLIENT_PAUSE_MAX;
 	}

@@ -131,7 +131,7 @@ class Bench:
         crds = subprocess.run([self.roundhouse, "crds", "--kind", "PyTorchJob"], check=True, capture_output=True,
                               text=True).stdout
         api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        api.wait_served()
 
     def say(self, what, value, yardstick=""):
         print(f"| {what} | {value} | {yardstick} |", flush=True)

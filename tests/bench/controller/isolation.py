@@ -168,7 +168,7 @@ class Isolation(base.Bench):
         crds = subprocess.run([self.roundhouse, "crds", "--plugins", self.roundhouse.parents[1] / "tests" / "host"],
                               check=True, capture_output=True, text=True).stdout
         self.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        self.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        self.api.wait_served()
         pairs = []
         for fault in faults:
             for operation in operations:

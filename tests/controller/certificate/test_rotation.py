@@ -79,7 +79,7 @@ class Rotation(unittest.TestCase):
         made = subprocess.run([ROUNDHOUSE, "manifests"], check=True, capture_output=True, text=True).stdout
         cls.objects = list(yaml.safe_load_all(made))
         cls.apply([o for o in cls.objects if o["kind"] == "CustomResourceDefinition"])
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        cls.api.wait_served()
         meta = {"name": NAMESPACE}
         cls.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": meta}])
 

@@ -58,7 +58,7 @@ class Installed(unittest.TestCase):
         """V1's objects. There is no network for Services here: theirs leads to this machine."""
         crds = self.of_kind("CustomResourceDefinition")
         self.apply(*crds, *self.of_kind("Namespace"))
-        self.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        self.api.wait_served()
         hooks = self.of_kind("ValidatingWebhookConfiguration")
         for hook in hooks[0]["webhooks"]:
             hook["clientConfig"]["service"]["port"] = self.port

@@ -72,7 +72,7 @@ class Field(unittest.TestCase):
         crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", PLUGINS], check=True, capture_output=True,
                               text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        cls.api.wait_served()
 
     def kubeconfig(self, user="controller", url=None):
         url = url or self.api.url

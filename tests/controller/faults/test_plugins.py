@@ -59,7 +59,7 @@ class Plugins(field.Field):
                               capture_output=True, text=True).stdout
         self.apply(crds)
         self.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": [role, binding]}))
-        self.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        self.api.wait_served()
         return folder
 
     def apply(self, text):

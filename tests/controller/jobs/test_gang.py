@@ -54,7 +54,7 @@ class Gang(Case):
     @classmethod
     def install(cls):
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=cls.crd)
-        cls.api.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+        cls.api.wait_served()
 
     def groups(self):
         return {item["metadata"]["name"]: item for item in self.items(self.api_version, "podgroups")}

@@ -33,7 +33,7 @@ def main():
     apiserver.skip_without_assets()
     with apiserver.ApiServer(users={"nobody": []}) as api:
         api.kubectl("apply", "--server-side", "-f", SOURCE / "conf" / "crds" / "kubeflow.org_pytorchjobs.yaml")
-        api.kubectl("wait", "--for=condition=Established", "crd/pytorchjobs.kubeflow.org")
+        api.wait_served()
         environment = {**api.environment(), "NOBODY_KUBECONFIG": str(api.kubeconfig_of("nobody")),
                        "PLUGIN_KUBECONFIG": str(plugin_config(api)), "STRANGER_KUBECONFIG": str(stranger_config(api))}
         return subprocess.run([str(PROGRAMS / "kube_http_real")], env=environment, timeout=TIMEOUT_S,
