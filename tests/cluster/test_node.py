@@ -268,12 +268,17 @@ class FirstFault(Case):
         return self.api.kubectl("wait", "--for=condition=Failed", f"pytorchjob/{name}", f"--timeout={LIMIT_S}s",
                                 check=False).returncode == 0
 
-    def fault(self, name, way):
-        """-> (the ledger's fault, the message of the condition Failed)"""
+    def fault(self, name, way, policy="FallbackToLogsOnError"):
+        """-> (the ledger's fault, the message of the condition Failed), which names Worker-1"""
+        found = self.fail_job(name, way, policy)
+        self.assertIn(f"First fault: Worker-1 (pod {name}-worker-1, container pytorch, node ", found[1], found)
+        return found
+
+    def fail_job(self, name, way, policy):
         def body(count):
             made = replica("pytorch", ["python3", "-c", FAULTY.read_text(), way, "2"], count, "localhost/train:1")
             container = made["template"]["spec"]["containers"][0]
-            container |= {"terminationMessagePolicy": "FallbackToLogsOnError",
+            container |= {"terminationMessagePolicy": policy,
                           "resources": {"limits": {"memory": "1Gi"}},
                           "env": [{"name": "OMP_NUM_THREADS", "value": "1"}]}
             return made
@@ -289,8 +294,6 @@ class FirstFault(Case):
         job = self.api.object("pytorchjob", name)
         message = next(one["message"] for one in job["status"]["conditions"] if one["type"] == "Failed")
         found = json.loads(job["metadata"]["annotations"][LEDGER])["fault"], message
-        self.assertIn(f"First fault: Worker-1 (pod {name}-worker-1, container pytorch, node ", message,
-                      (found, self.logs(name)))
         self.drop(f"pytorchjob/{name}")
         return found
 
@@ -318,6 +321,11 @@ class FirstFault(Case):
         fault, message = self.fault("oom", "exceeds_limit")
         self.assertEqual((fault["index"], fault["exitCode"], fault["reason"]), (1, 137, "OOMKilled"))
         self.assertIn("exited with code 137 (SIGKILL, OOMKilled)", message)
+
+    def test_without_output(self):
+        """Kubernetes' own policy, File: no pod says why it failed, and the message admits that."""
+        _, message = self.fail_job("silent", "exits_without_a_word", "File")
+        self.assertRegex(message, "its output is unknown, so a peer may be the cause|failed alike")
 
 
 class Comm(Case):
