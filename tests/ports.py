@@ -23,12 +23,12 @@ def _next():
 
 
 def free_port():
-    """A TCP port of 127.0.0.1 on which nobody listens."""
+    """A TCP port on which nobody listens, at whatever address."""
     for _ in range(COUNT):
         port = _next()
         with socket.socket() as probe:
             try:
-                probe.bind(("127.0.0.1", port))
+                probe.bind(("", port))
             except OSError:
                 continue
             return port

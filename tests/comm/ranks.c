@@ -53,7 +53,7 @@ static int next_port(void)
 
 int ranks_free_port(void)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
 	int r = -1;
 
 	for (int i = 0; i < PORTS_COUNT && r < 0; i++) {

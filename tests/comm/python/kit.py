@@ -24,6 +24,11 @@ os.environ["RH_COMM_LOG"] = "off"
 from ports import free_port  # noqa: E402
 
 
+def free_ports(count):
+    """-> so many ports for worlds one after the other, as a variable has them: "10001,10002"."""
+    return ",".join(str(free_port()) for _ in range(count))
+
+
 def case(function):
     """What a rank runs."""
     CASES[function.__name__] = function

@@ -369,12 +369,11 @@ def mixed():
     import roundhouse.torch
     import torch
     import torch.distributed as dist
-    port = int(os.environ["TEST_PORT"])
+    ports = os.environ["TEST_PORTS"].split(",")
     gpu = torch.cuda.is_available()
     for backend, kind in (("rh", "rh"), ("cpu:gloo,cuda:rh", "gloo"), ("cuda:rh,cpu:gloo", "gloo"),
                           ("cpu:rh,cuda:nccl", "rh"), ("cpu:rh", "rh")):
-        port += 1
-        os.environ["MASTER_PORT"] = str(port)
+        os.environ["MASTER_PORT"] = ports.pop()
         dist.init_process_group(backend)
         rank, world = dist.get_rank(), dist.get_world_size()
         assert dist.get_backend() == backend, dist.get_backend()
@@ -402,7 +401,7 @@ def mixed():
                 assert (on_gpu == sum(in_ranks(world))).all()
         assert roundhouse.torch.comm_of().world == world
         dist.destroy_process_group()
-    os.environ["MASTER_PORT"] = str(port + 1)
+    os.environ["MASTER_PORT"] = ports.pop()
     dist.init_process_group("cuda:rh")
     try:
         dist.all_reduce(torch.ones(1))
@@ -522,8 +521,8 @@ def detail():
         "type": lambda odd: dist.all_reduce(torch.ones(4, dtype=torch.int32 if odd else torch.float32)),
         "reduction": lambda odd: dist.all_reduce(torch.ones(4), dist.ReduceOp.MAX if odd else dist.ReduceOp.SUM),
     }
-    for number, (name, call) in enumerate(ways.items()):
-        os.environ["MASTER_PORT"] = str(int(os.environ["TEST_PORT"]) + number)
+    for port, (name, call) in zip(os.environ["TEST_PORTS"].split(","), ways.items(), strict=True):
+        os.environ["MASTER_PORT"] = port
         dist.init_process_group("rh")
         odd = dist.get_rank() == 1
         dist.barrier()
@@ -612,7 +611,7 @@ class Torch2(kit.Ranks):
         self.run_case("power_sgd", 2)
 
     def test_a_backend_for_each_device(self):
-        self.run_case("mixed", 2, further={"TEST_PORT": kit.free_port()})
+        self.run_case("mixed", 2, further={"TEST_PORTS": kit.free_ports(6)})
 
     def test_coalesced(self):
         self.run_case("coalesced", 2)
@@ -628,7 +627,7 @@ class Torch2(kit.Ranks):
         self.run_case("time_limit_of_all", 2)
 
     def test_detail_names_the_rank_that_differs(self):
-        self.run_case("detail", further={"TORCH_DISTRIBUTED_DEBUG": "DETAIL", "TEST_PORT": kit.free_port()})
+        self.run_case("detail", further={"TORCH_DISTRIBUTED_DEBUG": "DETAIL", "TEST_PORTS": kit.free_ports(4)})
 
     def test_detail_checks_the_backends_beside(self):
         self.run_case("detail_of_others", further={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"})
