@@ -21,14 +21,19 @@ int rh_cli_put(const struct rh_json *json, bool as_json, struct rh_str *out)
 	return r < 0 || out->failed ? RH_ENOMEM : 0;
 }
 
-int rh_cli_put_json(const struct rh_json *json)
+int rh_cli_put_out(const struct rh_json *json, bool as_json)
 {
 	rh_auto_str out = {0};
-	int r = rh_cli_put(json, true, &out);
+	int r = rh_cli_put(json, as_json, &out);
 
 	if (r == 0)
 		rh_cli_print(&out);
 	return r;
+}
+
+int rh_cli_put_json(const struct rh_json *json)
+{
+	return rh_cli_put_out(json, true);
 }
 
 struct rh_json *rh_cli_list(struct rh_json *items)
@@ -56,4 +61,14 @@ int rh_cli_put_objects(struct rh_json *items, bool as_json, struct rh_str *out)
 		r = rh_cli_put(object, false, out);
 	}
 	return r;
+}
+
+int rh_cli_put_objects_out(struct rh_json *items, bool as_json, struct rh_error *err)
+{
+	rh_auto_str out = {0};
+
+	if (rh_cli_put_objects(items, as_json, &out) < 0)
+		return rh_fail_oom(err);
+	rh_cli_print(&out);
+	return 0;
 }

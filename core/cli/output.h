@@ -16,6 +16,8 @@
 bool rh_cli_wants_json(const struct rh_cli *cli);
 /** Append @p json as indented JSON, or as one YAML document, and a line end. @return 0 or RH_ENOMEM, also for NULL */
 int rh_cli_put(const struct rh_json *json, bool as_json, struct rh_str *out);
+/** Print @p json on standard output, as rh_cli_put(). @return 0 or RH_ENOMEM, also for NULL */
+int rh_cli_put_out(const struct rh_json *json, bool as_json);
 /** Print @p json on standard output as indented JSON. @return 0 or RH_ENOMEM, also for NULL */
 int rh_cli_put_json(const struct rh_json *json);
 /**
@@ -29,5 +31,7 @@ struct rh_json *rh_cli_list(struct rh_json *items) __attribute__((warn_unused_re
  * @return 0 or RH_ENOMEM
  */
 int rh_cli_put_objects(struct rh_json *items, bool as_json, struct rh_str *out);
+/** Print Kubernetes objects on standard output, as rh_cli_put_objects(). @param items taken. @return 0 or RH_ENOMEM */
+int rh_cli_put_objects_out(struct rh_json *items, bool as_json, struct rh_error *err);
 
 #endif

@@ -159,8 +159,7 @@ static int rule_field(const struct rh_convert_field *field, struct rh_error *err
 /* A default holds also where the map of its field is absent, but not where a replica type is. */
 static bool rule_makes(const struct rh_convert_rule *rule, const struct rh_json *map)
 {
-	return rule->absent && !rule->apply && !rule->to && !strchr(rule->path, '[') &&
-	       (!map || rh_json_type(map) == RH_JSON_NULL);
+	return rule->absent && !strchr(rule->path, '[') && (!map || rh_json_type(map) == RH_JSON_NULL);
 }
 
 /* The last key of a path is a field; all before it are maps. */

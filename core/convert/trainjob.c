@@ -185,9 +185,6 @@ static int trainjob_apply(const struct rh_convert_field *field, struct rh_error 
 	                    "the Worker's template differs from the Master's: all nodes get the Master's") < 0)
 		return rh_fail_oom(err);
 	restart = trainjob_restart(field, first);
-	/* rules of its members hold for a job without one, too */
-	if (!rh_json_ensure_object(field->parent, "runPolicy"))
-		return rh_fail_oom(err);
 	if (trainjob_make_spec(field, nodes, template) < 0 ||
 	    trainjob_make_runtime(field, nodes, trainjob_job(rh_take(template), restart)) < 0 ||
 	    rh_convert_note(field, RH_CONVERT_CHANGED, field->rule->to, field->rule->why) < 0)

@@ -92,12 +92,12 @@ static int crd_put_required(const struct rh_kind *kind, struct rh_json *job, str
 /* Takes @p common apart. */
 static int crd_put_template(struct rh_json *common, const struct rh_json *pod_template, struct rh_json *replica)
 {
-	struct rh_json *template_ = pod_template ? rh_json_copy(pod_template) : rh_json_detach(common, "podTemplate");
+	struct rh_json *template_ = pod_template ? rh_json_copy(pod_template) : rh_json_detach(common, "PodTemplateSpec");
 	int r = rh_json_set(rh_json_get(replica, "properties"), "template", template_);
 
 	if (r < 0 || pod_template)
 		return r;
-	return rh_json_set(rh_json_get(template_, "properties"), "metadata", rh_json_detach(common, "podMetadata"));
+	return rh_json_set(rh_json_get(template_, "properties"), "metadata", rh_json_detach(common, "PodMetadata"));
 }
 
 /* The map of replica types, where the kind has one. */

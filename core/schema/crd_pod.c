@@ -244,7 +244,7 @@ int rh_crd_pod_template(const struct rh_json *openapi, struct rh_json **ret_sche
 		               "there is no type " POD_ROOT
 		               ": give an OpenAPI document of Kubernetes, such as the output of `kubectl "
 		               "get --raw /openapi/v3/api/v1`");
-	walk.metadata = rh_json_get(common, "podMetadata");
+	walk.metadata = rh_json_get(common, "PodMetadata");
 	r = pod_convert(&walk, rh_json_get(walk.types, POD_ROOT), &schema);
 	if (r < 0)
 		return rh_wrap(err, r, POD_ROOT);

@@ -202,6 +202,12 @@ class Ways(Case):
             self.assertEqual(json.loads(done.stdout)["items"][0]["spec"]["runPolicy"], {"backoffLimit": limit})
             self.assertIn(f"changed: spec.runPolicy.backoffLimit to {limit}", notes(done))
 
+    def test_former_defaults_hold_for_a_job_that_sets_no_policy_at_all(self):
+        spec = {"tfReplicaSpecs": {"Worker": {"replicas": 1, "template": POD}}}
+        done = convert(json.dumps(manifest("TFJob", "kubeflow.org/v1beta2", spec)))
+        self.assertEqual(json.loads(done.stdout)["items"][0]["spec"]["runPolicy"], {"cleanPodPolicy": "Running"})
+        self.assertEqual(notes(done), ['changed: spec.runPolicy.cleanPodPolicy to "Running"'])
+
     def test_old_mpijobs_go_to_v2beta1_through_v1(self):
         done = convert(json.dumps(CASES["mpi v1alpha1 by GPUs"][0]), "--to", "mpi-v2beta1")
         new = json.loads(done.stdout)["items"][0]

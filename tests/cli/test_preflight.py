@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `run` says before it starts anything, and the plan of --dry-run."""
+import contextlib
 import json
 import os
 
@@ -75,7 +76,8 @@ class Preflight(Case):
         self.assertNotIn("--setup", call("run", self.file(BAD)).stderr)
 
     def test_wrong_mappings(self):
-        for words in (["--image", "example"], ["--image", "=x"], ["--volume", "data=/no/such"]):
+        for words in (["--image", "example"], ["--image", "=x"], ["--image", "x=/usr:/no/such"],
+                      ["--volume", "data=/no/such"], ["--volume", "data=/usr:/usr"]):
             done = call("run", self.file(job()), *words)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"option {words[0]}", done.stderr)
@@ -89,6 +91,14 @@ class Plan(Case):
         self.assertIn("  Master: 1 replica\n    pytorch: sh -c exit 0\n      image example/train:1: /usr (--image)\n",
                       done.stdout)
         self.assertTrue(done.stdout.endswith("nothing was started\n"))
+
+    def test_an_image_with_several_folders(self):
+        """The option takes what a line of [images] takes; relative folders start where the user is."""
+        os.mkdir(os.path.join(self.folder, "tools"))
+        with contextlib.chdir(self.folder):
+            done = call("run", "--dry-run", self.file(job()), "--image", "example/*=tools:/usr")
+        self.assertIn(f"image example/train:1: {os.path.realpath(self.folder)}/tools:/usr (--image)\n", done.stdout,
+                      done.stderr)
 
     def test_json(self):
         done = call("run", "--dry-run", "-o", "json", self.file(job()))

@@ -423,6 +423,45 @@ class Prune(Runs):
         self.call("run", "-q", "--config", self.file("[local]\nkeep-runs = 0\n", "r.ini"), path)
         self.assertEqual(len(self.ls()), 2)
 
+    def test_the_states_of_ended_runs_are_not_read(self):
+        """Their lock files have what decides, so that many large states cost a run nothing."""
+        names = self.run_some(3)
+        for name in names:
+            with open(os.path.join(self.runs, name, "lock"), encoding="utf-8") as file:
+                self.assertRegex(file.read(), r"^1 \d{16} \d{16} \d+\n$")
+            for state in ("state.json", "run.json"):
+                os.truncate(os.path.join(self.runs, name, state), 0)
+        done = self.call("runs", "prune", "--keep", "1")
+        self.assertEqual(done.stdout.split(), names[1:], done.stderr)
+
+    def test_runs_of_an_earlier_version(self):
+        """Their lock files are empty: the state decides, and is read once."""
+        names = self.run_some(4)
+        with open(os.path.join(self.runs, names[3], "lock"), encoding="utf-8") as file:
+            line = file.read()
+        for name, cut in ((names[1], 0), (names[2], 9), (names[3], len(line) - 1)):
+            os.truncate(os.path.join(self.runs, name, "lock"), cut)
+        self.assertEqual(self.call("runs", "prune", "--keep-mebibytes", "1", "--dry-run").stdout, "")
+        self.assertEqual(os.path.getsize(os.path.join(self.runs, names[1], "lock")), 0)
+        self.assertEqual(self.call("runs", "prune", "--keep-mebibytes", "1").stdout, "")
+        with open(os.path.join(self.runs, names[3], "lock"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), line)
+        self.assertEqual(self.call("runs", "prune", "--keep", "2").stdout.split(), names[2:])
+        self.assertEqual(self.ls()[1]["name"], names[1])
+
+    def test_a_killed_run(self):
+        """It counts from its last event on, and is noted as ended where it is seen."""
+        run, name = self.start(job("j", "'echo hello; exec sleep 600'"))
+        lock = os.path.join(self.runs, name, "lock")
+        self.call("runs", "prune", "--keep", "5", "--older-than", "1h")
+        self.assertEqual(os.path.getsize(lock), 0)
+        run.kill()
+        run.wait()
+        self.call("runs", "prune", "--keep", "5", "--older-than", "1h")
+        self.assertGreater(os.path.getsize(lock), 0)
+        self.assertEqual(self.ls()[0]["state"], "Killed")
+        self.assertEqual(self.call("runs", "prune", "--keep", "0").stdout.split(), [name])
+
     def test_what_goes_on_stays(self):
         _, name = self.start(job("j", "'exec sleep 600'"))
         self.assertEqual(self.call("runs", "prune", "--all").stdout, "")

@@ -79,16 +79,6 @@ static int convert_files(const struct rh_cli *cli, struct converter *converter, 
 	return r;
 }
 
-static int convert_print(struct converter *converter, bool json, struct rh_error *err)
-{
-	rh_auto_str out = {0};
-
-	if (rh_cli_put_objects(rh_take(converter->objects), json, &out) < 0)
-		return rh_fail_oom(err);
-	rh_cli_print(&out);
-	return 0;
-}
-
 static int convert_print_rules(const struct rh_cli *cli)
 {
 	rh_auto_str out = {0};
@@ -130,7 +120,7 @@ static int convert_run(const struct rh_cli *cli)
 	converter.objects = rh_json_new_array();
 	r = converter.objects ? convert_files(cli, &converter, &err) : rh_fail_oom(&err);
 	if (r == 0)
-		r = convert_print(&converter, rh_cli_wants_json(cli), &err);
+		r = rh_cli_put_objects_out(rh_take(converter.objects), rh_cli_wants_json(cli), &err);
 	rh_json_free(converter.objects);
 	return r < 0 ? rh_cli_end(cli, r, &err) : convert_finish(cli, &converter);
 }

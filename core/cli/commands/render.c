@@ -113,16 +113,6 @@ static int render_jobs(const struct rh_session *session, const struct rh_jobs *j
 	return *ret_list ? 0 : rh_fail_oom(err);
 }
 
-static int render_print(const struct rh_json *list, bool json, struct rh_error *err)
-{
-	rh_auto_str out = {0};
-
-	if (rh_cli_put(list, json, &out) < 0)
-		return rh_fail_oom(err);
-	rh_cli_print(&out);
-	return 0;
-}
-
 static int render_run(const struct rh_cli *cli)
 {
 	rh_auto_session session = {0};
@@ -140,8 +130,8 @@ static int render_run(const struct rh_cli *cli)
 		r = rh_jobs_open(cli, &session, &jobs, &err);
 	if (r == 0)
 		r = render_jobs(&session, &jobs, &list, &err);
-	if (r == 0)
-		r = render_print(list, rh_cli_wants_json(cli), &err);
+	if (r == 0 && rh_cli_put_out(list, rh_cli_wants_json(cli)) < 0)
+		r = rh_fail_oom(&err);
 	return rh_cli_end(cli, r, &err);
 }
 

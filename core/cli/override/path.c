@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/override/path.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -37,8 +38,7 @@ int rh_field_next(const char **cursor, struct rh_field_step *ret_step, struct rh
 
 	if (!*text)
 		return 0;
-	ret_step->bracketed = *text == '[';
-	if (ret_step->bracketed) {
+	if (*text == '[') {
 		*cursor = path_bracket(text, &name, &length);
 		if (!*cursor)
 			return rh_fail(err, RH_EINVAL, "the path has no \"]\" behind \"%s\"", text);

@@ -9,7 +9,6 @@
 #ifndef RH_CLI_OVERRIDE_PATH_H
 #define RH_CLI_OVERRIDE_PATH_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -20,7 +19,6 @@
 /** One step of a path. */
 struct rh_field_step {
 	char name[RH_FIELD_NAME_SIZE]; /**< of a member, or what stands in the brackets */
-	bool bracketed;
 };
 
 /**

@@ -1,50 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/preflight.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/keys.h"
+#include "config/values.h"
 #include "local/pod/images.h"
 #include "local/pod/volumes.h"
 #include "local/preflight/machine.h"
 #include "local/preflight/pods.h"
 #include "local/runtime_spec.h"
 
-/* Relative folders start where the user is. */
-static int preflight_map(struct rh_session *session, const char *section, const char *option, const char *value,
+static int preflight_no_folder(const char *option, const char *folder, struct rh_error *err)
+{
+	return rh_fail(err, RH_EINVAL, "option %s: there is no folder \"%s\"; make it, or name another one", option,
+	               folder);
+}
+
+/* What stands for an image is read as a line of [images]. Relative folders start where the user is, here and below. */
+static int preflight_image_folders(const char *option, const char *value, char **ret_folders, struct rh_error *err)
+{
+	rh_auto_free char *folders = NULL;
+	char here[PATH_MAX];
+
+	if (!getcwd(here, sizeof(here)))
+		return preflight_no_folder(option, ".", err);
+	if (rh_config_image_folders(value, here, &folders) < 0)
+		return rh_fail_oom(err);
+	for (const char *at = folders; *at; at += *at == ':' ? 1 : 0) {
+		size_t length = strcspn(at, ":");
+		rh_auto_free char *folder = rh_strndup(at, length);
+
+		if (!folder)
+			return rh_fail_oom(err);
+		if (access(folder, F_OK) < 0)
+			return preflight_no_folder(option, folder, err);
+		at += length;
+	}
+	*ret_folders = rh_take(folders);
+	return 0;
+}
+
+static int preflight_volume_folder(const char *option, const char *value, char **ret_folder, struct rh_error *err)
+{
+	char *real = realpath(value, NULL);
+
+	if (!real)
+		return preflight_no_folder(option, value, err);
+	*ret_folder = rh_strdup(real);
+	free(real); /* realpath() has it from malloc() */
+	return *ret_folder ? 0 : rh_fail_oom(err);
+}
+
+/* An option NAME=FOLDER that comes before a section of the configuration. */
+struct preflight_option {
+	const char *name;
+	const char *section;
+	int (*read)(const char *option, const char *value, char **ret_folders, struct rh_error *err);
+};
+
+static int preflight_map(struct rh_session *session, const struct preflight_option *option, const char *value,
                          struct rh_error *err)
 {
 	const char *equal = strchr(value, '=');
 	rh_auto_free char *name = equal ? rh_strndup(value, (size_t)(equal - value)) : NULL;
-	char *real;
+	rh_auto_free char *origin = rh_asprintf("--%s", option->name);
+	rh_auto_free char *folders = NULL;
 	int r;
 
 	if (!equal || equal == value || !equal[1])
-		return rh_fail(err, RH_EINVAL, "option %s: \"%s\" is not of the form NAME=FOLDER", option, value);
-	if (!name)
+		return rh_fail(err, RH_EINVAL, "option --%s: \"%s\" is not of the form NAME=FOLDER", option->name, value);
+	if (!name || !origin)
 		return rh_fail_oom(err);
-	real = realpath(equal + 1, NULL);
-	if (!real)
-		return rh_fail(err, RH_EINVAL, "option %s: there is no folder \"%s\"; make it, or name another one", option,
-		               equal + 1);
-	r = rh_config_set(session->config, section, name, real, option) < 0 ? rh_fail_oom(err) : 0;
-	free(real); /* realpath() has it from malloc() */
+	r = option->read(origin, equal + 1, &folders, err);
+	if (r == 0 && rh_config_set(session->config, option->section, name, folders, origin) < 0)
+		r = rh_fail_oom(err);
 	return r;
 }
 
 int rh_run_mappings(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
 {
-	const char *value;
-	size_t cursor = 0;
+	static const struct preflight_option options[] = {
+		{"image", RH_CONFIG_IMAGES_SECTION, preflight_image_folders},
+		{"volume", RH_VOLUMES_SECTION, preflight_volume_folder},
+	};
 	int r = 0;
 
-	while (r == 0 && (value = rh_cli_each(cli, "image", &cursor)))
-		r = preflight_map(session, RH_CONFIG_IMAGES_SECTION, "--image", value, err);
-	cursor = 0;
-	while (r == 0 && (value = rh_cli_each(cli, "volume", &cursor)))
-		r = preflight_map(session, RH_VOLUMES_SECTION, "--volume", value, err);
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		const char *value;
+		size_t cursor = 0;
+
+		while (r == 0 && (value = rh_cli_each(cli, options[i].name, &cursor)))
+			r = preflight_map(session, &options[i], value, err);
+	}
 	return r;
 }
 

@@ -26,8 +26,8 @@ const char *rh_schema_pod_text(size_t *ret_length);
 
 /**
  * @return what jobs of all kinds have in common, as JSON text of *@p ret_length bytes: an object with the OpenAPI v3
- * schemas "runPolicy", "replicaSpec" (its template is a $ref), "status", "podTemplate" (the fields of a template that
- * a small CRD names) and "podMetadata"; static storage
+ * schemas "runPolicy", "replicaSpec" (its template is a $ref), "status", "PodTemplateSpec" (the fields of a template
+ * that a small CRD names) and "PodMetadata"; static storage
  */
 const char *rh_schema_job_text(size_t *ret_length);
 /** Parse rh_schema_job_text(). @param[out] ret_document owned by the caller. @return 0 or RH_ENOMEM */

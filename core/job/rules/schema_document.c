@@ -176,15 +176,12 @@ static int document_required(const struct rh_kind *kind, struct rh_json *spec, s
 	return rh_json_set(spec, "required", required) < 0 ? rh_fail_oom(err) : 0;
 }
 
-static int document_spec(const struct rh_kind *kind, struct rh_json *job, struct rh_error *err)
+static int document_spec(const struct rh_kind *kind, struct rh_json *job, struct rh_json *common, struct rh_error *err)
 {
 	rh_auto(json) own = NULL;
-	rh_auto(json) common = NULL;
 	struct rh_json *properties = NULL;
-	int r = rh_schema_job(&common, err);
+	int r = document_object_of(rh_json_get(job, "properties"), "spec", &properties) < 0 ? rh_fail_oom(err) : 0;
 
-	if (r == 0 && document_object_of(rh_json_get(job, "properties"), "spec", &properties) < 0)
-		r = rh_fail_oom(err);
 	if (r == 0 && kind->spec_schema)
 		r = document_parse("rh_kind.spec_schema", kind->spec_schema, &own, err);
 	if (r < 0)
@@ -196,7 +193,8 @@ static int document_spec(const struct rh_kind *kind, struct rh_json *job, struct
 	return document_required(kind, rh_json_at(job, "properties.spec"), err);
 }
 
-static int document_job(const struct rh_kind *kind, struct rh_json *definitions, struct rh_error *err)
+static int document_job(const struct rh_kind *kind, struct rh_json *definitions, struct rh_json *common,
+                        struct rh_error *err)
 {
 	struct rh_json *properties;
 	struct rh_json *metadata;
@@ -210,13 +208,14 @@ static int document_job(const struct rh_kind *kind, struct rh_json *definitions,
 	    document_set_parsed(properties, "kind", "kind", "{\"type\":\"string\"}", err) < 0 ||
 	    document_set_parsed(properties, "status", "status", document_status, err) < 0)
 		return RH_ENOMEM;
-	return document_spec(kind, rh_json_get(definitions, kind->kind), err);
+	return document_spec(kind, rh_json_get(definitions, kind->kind), common, err);
 }
 
 int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, struct rh_json **ret_document,
                       struct rh_error *err)
 {
 	rh_auto(json) document = rh_json_new_object();
+	rh_auto(json) common = NULL;
 	struct rh_json *definitions = rh_json_copy(rh_json_get(pod, "definitions"));
 	const char *version = rh_json_string_at(pod, "kubernetes");
 	int r;
@@ -225,7 +224,9 @@ int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, str
 	    rh_json_set_string(document, "root", kind->kind) < 0 ||
 	    (version && rh_json_set_string(document, "kubernetes", version) < 0))
 		return rh_fail_oom(err);
-	r = document_job(kind, definitions, err);
+	r = rh_schema_job(&common, err);
+	if (r == 0)
+		r = document_job(kind, definitions, common, err);
 	if (r < 0)
 		return r;
 	*ret_document = rh_take(document);
@@ -272,30 +273,28 @@ int rh_schema_add_rules(const struct rh_kind *kind, struct rh_json *document, st
 	return 0;
 }
 
-/* The fields of a job that a definition without --pod-schema names: a rule can name no others. */
-static int document_small_pod(struct rh_json **ret_pod, struct rh_error *err)
-{
-	static const char metadata[] = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}";
-	rh_auto(json) common = NULL;
-	rh_auto(json) pod = rh_json_new_object();
-	struct rh_json *definitions = pod ? rh_json_ensure_object(pod, "definitions") : NULL;
-	int r = definitions ? rh_schema_job(&common, err) : rh_fail_oom(err);
-
-	if (r == 0)
-		r = document_set_parsed(definitions, "ObjectMeta", "metadata", metadata, err);
-	if (r < 0)
-		return r;
-	if (rh_json_set(definitions, "PodTemplateSpec", rh_json_detach(common, "podTemplate")) < 0 ||
-	    rh_json_set(definitions, "PodMetadata", rh_json_detach(common, "podMetadata")) < 0)
-		return rh_fail_oom(err);
-	*ret_pod = rh_take(pod);
-	return 0;
-}
-
+/* The fields of a job that a definition without --pod-schema names: a rule can name no others. What jobs have in common
+ * is the definitions: to parse it is most of the cost, which each start has for each kind with rules. */
 int rh_schema_of_definition(const struct rh_kind *kind, struct rh_json **ret_document, struct rh_error *err)
 {
-	rh_auto(json) pod = NULL;
-	int r = document_small_pod(&pod, err);
+	static const char metadata[] = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}";
+	rh_auto(json) document = rh_json_new_object();
+	struct rh_json *definitions = NULL;
+	int r = rh_schema_job(&definitions, err);
 
-	return r < 0 ? r : rh_schema_of_kind(kind, pod, ret_document, err);
+	if (r < 0)
+		return r;
+	if (!document || rh_json_set_string(document, "root", kind->kind) < 0) {
+		rh_json_free(definitions);
+		return rh_fail_oom(err);
+	}
+	if (rh_json_set(document, "definitions", definitions) < 0)
+		return rh_fail_oom(err);
+	r = document_set_parsed(definitions, "ObjectMeta", "metadata", metadata, err);
+	if (r == 0)
+		r = document_job(kind, definitions, definitions, err);
+	if (r < 0)
+		return r;
+	*ret_document = rh_take(document);
+	return 0;
 }

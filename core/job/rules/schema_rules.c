@@ -318,12 +318,18 @@ int rh_schema_compile_fields(const char *what, const struct rh_json *fields, str
 	return r;
 }
 
+/* Whether the kind has a rule. Patterns are compiled without its definition, which takes long to make. */
+static bool rules_has_any(const struct rh_kind *kind)
+{
+	return kind->cel_rules || (kind->spec_schema && strstr(kind->spec_schema, "x-kubernetes-validations"));
+}
+
 int rh_schema_compile_rules(const struct rh_kind *kind, struct rh_error *err)
 {
 	rh_auto(json) document = NULL;
 	rh_auto(json) own = NULL;
 	struct rules_compile compile = {.err = err};
-	int r = rh_schema_of_definition(kind, &document, err);
+	int r = rules_has_any(kind) ? rh_schema_of_definition(kind, &document, err) : 0;
 
 	if (r == 0) {
 		compile.definitions = rh_json_get(document, "definitions");

@@ -130,6 +130,15 @@ static void validate_min_resources(const struct rh_json *resources, const struct
 	}
 }
 
+/* A kind may have the field in spec itself, beside a run policy: V1's TFJob of old did. */
+static bool validate_has_own_clean_policy(const struct rh_kind *kind)
+{
+	rh_auto(json) fields = NULL;
+	const char *schema = kind->spec_schema;
+
+	return schema && rh_json_parse(schema, strlen(schema), &fields, NULL) == 0 && rh_json_get(fields, "cleanPodPolicy");
+}
+
 static void validate_run_policy(const struct rh_job *job, struct rh_findings *findings)
 {
 	static const char *const counts[] = {"ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"};
@@ -148,7 +157,7 @@ static void validate_run_policy(const struct rh_job *job, struct rh_findings *fi
 	gang = rh_kind_has_policy(job->kind, "schedulingPolicy") ? rh_json_get(policy, "schedulingPolicy") : NULL;
 	if (rh_kind_has_policy(job->kind, "cleanPodPolicy"))
 		validate_clean_policy(policy, place, findings);
-	if (path.count != 1 && job->kind->spec_schema && strstr(job->kind->spec_schema, "\"cleanPodPolicy\""))
+	if (path.count != 1 && rh_json_at(job->object, "spec.cleanPodPolicy") && validate_has_own_clean_policy(job->kind))
 		validate_clean_policy(rh_json_get(job->object, "spec"), &spec, findings);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		if (rh_kind_has_policy(job->kind, counts[i]))

@@ -332,15 +332,20 @@ const char *rh_keep_logs(const struct rh_keep *keep)
 
 void rh_keep_finish(struct rh_keep *keep, int result)
 {
+	struct rh_keep_end end = {.ended_at = rh_clock_wall()};
 	char now[RH_TIME_SIZE];
 
 	if (!keep_records(keep))
 		return;
-	(void)rh_json_set_string(keep->state, "endedAt", rh_time_format_micro(rh_clock_wall(), now));
+	end.bytes = rh_keep_place_bytes(keep->folder.path);
+	(void)rh_time_parse(rh_json_string(rh_json_get(keep->state, "startedAt")), &end.started_at, NULL);
+	(void)rh_json_set_string(keep->state, "endedAt", rh_time_format_micro(end.ended_at, now));
 	(void)rh_json_set_string(keep->state, "result", rh_run_result_name(result));
 	(void)rh_json_set_integer(keep->state, "exitStatus", result);
-	(void)rh_json_set_integer(keep->state, "bytes", rh_keep_place_bytes(keep->folder.path));
+	(void)rh_json_set_integer(keep->state, "bytes", end.bytes);
 	keep_write_state(keep, true);
+	if (keep_records(keep)) /* the result is written */
+		rh_keep_end_write(keep->folder.path, &end);
 }
 
 struct rh_keep *rh_keep_new(const struct rh_run_hooks *next)

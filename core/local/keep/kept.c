@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/keep/kept.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -129,11 +128,22 @@ void rh_kept_list_deinit(struct rh_kept_list *list)
 	*list = (struct rh_kept_list){NULL, 0};
 }
 
-static int kept_add(struct rh_kept_list *list, const char *runs, const char *name)
+/* The list that is being read. */
+struct kept_reading {
+	struct rh_kept_list *list;
+	const char *runs;
+};
+
+static int kept_add(void *arg, const char *name)
 {
-	rh_auto_free char *path = rh_path_join(runs, name);
+	const struct kept_reading *reading = arg;
+	struct rh_kept_list *list = reading->list;
+	rh_auto_free char *path = NULL;
 	struct rh_kept *grown = list->items;
 
+	if (name[0] == RH_KEEP_HIDDEN)
+		return 0;
+	path = rh_path_join(reading->runs, name);
 	if ((list->count & (list->count - 1)) == 0) /* a power of two is full */
 		grown = rh_realloc_array(list->items, list->count ? 2 * list->count : 1, sizeof(*grown));
 	if (!grown || !path)
@@ -159,19 +169,13 @@ static int kept_compare(const void *a, const void *b)
 int rh_kept_list(struct rh_kept_list *ret_list, struct rh_error *err)
 {
 	rh_auto_free char *runs = NULL;
-	const struct dirent *entry;
+	struct kept_reading reading = {.list = ret_list};
 	int r = rh_keep_place(&runs, err);
-	DIR *folder = r == 0 ? opendir(runs) : NULL;
 
 	*ret_list = (struct rh_kept_list){NULL, 0};
-	if (r == 0 && !folder && errno != ENOENT)
-		r = rh_fail(err, RH_EIO, "cannot read \"%s\": %s", runs, strerror(errno));
-	while (r == 0 && folder && (entry = readdir(folder))) {
-		if (entry->d_name[0] != RH_KEEP_HIDDEN && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
-			r = kept_add(ret_list, runs, entry->d_name);
-	}
-	if (folder)
-		(void)closedir(folder);
+	reading.runs = runs;
+	if (r == 0)
+		r = rh_keep_place_each(runs, kept_add, &reading, err);
 	if (r == RH_ENOMEM)
 		r = rh_fail_oom(err);
 	if (ret_list->count > 1)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/keep/place.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,9 @@
 #define PLACE_STAT_SIZE 1024
 /* Fields of /proc/PID/stat between the name of the program and the time of the start. */
 #define PLACE_STAT_SKIP 20
+/* Version of struct rh_keep_end on the disk, the first number of its line; and the longest line. */
+#define PLACE_END_VERSION 1
+#define PLACE_END_SIZE 128
 
 int rh_keep_place(char **ret_path, struct rh_error *err)
 {
@@ -62,6 +67,70 @@ int rh_keep_place_make(const char *path, struct rh_error *err)
 	return r < 0 ? r : place_check_room(path, err);
 }
 
+static int place_open_lock(const char *path, int flags)
+{
+	rh_auto_free char *lock = rh_path_join(path, RH_KEEP_LOCK);
+
+	return lock ? open(lock, flags | O_CLOEXEC | O_NOFOLLOW) : -1;
+}
+
+void rh_keep_end_write(const char *path, const struct rh_keep_end *end)
+{
+	rh_auto_close int fd = place_open_lock(path, O_WRONLY);
+	char text[PLACE_END_SIZE];
+	int length = snprintf(text, sizeof(text), "%d %" PRId64 " %" PRId64 " %" PRId64 "\n", PLACE_END_VERSION,
+	                      end->started_at, end->ended_at, end->bytes);
+
+	if (fd >= 0)
+		(void)!write(fd, text, (size_t)length);
+}
+
+/* @return whether @p text is a whole line of numbers: one that was cut has no newline */
+static bool place_parse_end(const char *text, struct rh_keep_end *ret_end)
+{
+	int64_t numbers[4];
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		char *rest;
+
+		numbers[i] = strtoll(text, &rest, 10);
+		if (rest == text || numbers[i] < 0 || *rest != (i == 3 ? '\n' : ' '))
+			return false;
+		text = rest + 1;
+	}
+	*ret_end = (struct rh_keep_end){numbers[1], numbers[2], numbers[3]};
+	return numbers[0] == PLACE_END_VERSION;
+}
+
+bool rh_keep_end_read(const char *path, struct rh_keep_end *ret_end)
+{
+	rh_auto_close int fd = place_open_lock(path, O_RDONLY);
+	char text[PLACE_END_SIZE];
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return place_parse_end(text, ret_end);
+}
+
+int rh_keep_place_each(const char *runs, rh_keep_entry_fn *fn, void *arg, struct rh_error *err)
+{
+	DIR *folder = opendir(runs);
+	const struct dirent *entry;
+	int r = 0;
+
+	if (!folder)
+		return errno == ENOENT ? 0 : rh_fail(err, RH_EIO, "cannot read \"%s\": %s", runs, strerror(errno));
+	while (r == 0 && (entry = readdir(folder))) {
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+		    (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
+			r = fn(arg, entry->d_name);
+	}
+	(void)closedir(folder);
+	return r;
+}
+
 int rh_keep_place_remove(const char *runs, const char *name, struct rh_error *err)
 {
 	rh_auto_free char *path = rh_path_join(runs, name);
@@ -95,8 +164,7 @@ int64_t rh_keep_place_bytes(const char *path)
 
 int rh_keep_place_lock(const char *path)
 {
-	rh_auto_free char *lock = rh_path_join(path, RH_KEEP_LOCK);
-	int fd = lock ? open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	int fd = place_open_lock(path, O_RDONLY);
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		(void)close(fd);

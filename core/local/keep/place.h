@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 /** @name Files of a run's folder @{ */
-#define RH_KEEP_LOCK "lock"           /**< held by flock() while the run goes on */
+#define RH_KEEP_LOCK "lock"           /**< held by flock() while the run goes on; then has a struct rh_keep_end */
 #define RH_KEEP_START "run.json"      /**< the state at the start; never changed */
 #define RH_KEEP_STATE "state.json"    /**< the newest state, replaced as a whole; has all members of the first one */
 #define RH_KEEP_EVENTS "events.jsonl" /**< a JSON object a line, appended */
@@ -44,6 +44,25 @@ int rh_keep_place(char **ret_path, struct rh_error *err);
  * @return 0, RH_EINVAL (another owner, or others may write), RH_EIO or RH_ENOMEM
  */
 int rh_keep_place_make(const char *path, struct rh_error *err);
+/** What the removal of old runs needs to know of one, in its lock file: the states of many runs take long to parse. */
+struct rh_keep_end {
+	int64_t started_at; /**< wall-clock microseconds; 0: unknown */
+	int64_t ended_at;   /**< likewise */
+	int64_t bytes;      /**< on the disk, of the whole folder */
+};
+
+/** Write the record of the run in @p path, which has ended and whose lock the caller holds. It is not made durable, and
+ * a failure is no matter: where it is missing, the state is read. */
+void rh_keep_end_write(const char *path, const struct rh_keep_end *end);
+/** @return whether the run in @p path has ended and has a record. One that was killed, or that an earlier version kept,
+ * may have none */
+bool rh_keep_end_read(const char *path, struct rh_keep_end *ret_end);
+
+/** Called for each entry of the folder of all runs. @return 0, or a negative status, which ends the walk */
+typedef int rh_keep_entry_fn(void *arg, const char *name);
+/** Call @p fn for each folder in @p runs, also hidden ones; a folder @p runs that does not exist has none.
+ * @return 0, RH_EIO, or what @p fn returned */
+int rh_keep_place_each(const char *runs, rh_keep_entry_fn *fn, void *arg, struct rh_error *err);
 /** Remove the folder of a run, whose lock the caller holds; others see all of it or nothing. @return 0, RH_EIO or
  * RH_ENOMEM */
 int rh_keep_place_remove(const char *runs, const char *name, struct rh_error *err);

@@ -19,6 +19,8 @@
 #define LIMITS_PERIOD INT64_C(100000)
 /* Files of /proc and cgroups are small; one larger than this is not what it should be. */
 #define LIMITS_FILE_MAX (1024 * 1024)
+/* Longest /proc/self/schedstat: three numbers. */
+#define LIMITS_WAITS_SIZE 80
 
 /* Controllers that limits need; in version 1 each has a tree of cgroups of its own. */
 enum limits_controller { LIMITS_MEMORY, LIMITS_CPU, LIMITS_CONTROLLERS };
@@ -372,4 +374,25 @@ bool rh_shim_limits_machine_kills(const char *root, int64_t *ret_kills)
 	rh_auto_free char *text = folder ? limits_read(folder, "vmstat") : NULL;
 
 	return text && limits_number(text, "oom_kill", ret_kills);
+}
+
+int rh_shim_limits_open_waits(const char *root)
+{
+	rh_auto_free char *path = rh_asprintf("%s/proc/self/schedstat", root);
+
+	return path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+/* Documentation/scheduler/sched-stats.rst: the second number is the time on run queues, in nanoseconds. */
+int64_t rh_shim_limits_waited(int fd)
+{
+	char text[LIMITS_WAITS_SIZE];
+	ssize_t n = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
+	const char *second;
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	second = strchr(text, ' ');
+	return second ? strtoll(second, NULL, 10) / 1000 : 0;
 }

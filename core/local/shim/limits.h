@@ -2,7 +2,7 @@
 /**
  * @file local/shim/limits.h
  * @brief Limits of memory and processors by cgroups, where this process may create them, and the kernel's counts of
- * out-of-memory kills.
+ * out-of-memory kills and of waits for a processor.
  *
  * Version 2: a cgroup is created below the nearest parent of this process's cgroup that is writable and enables both
  * controllers for its children. Version 1: one cgroup for each controller is created below this process's cgroup or its
@@ -58,5 +58,11 @@ int64_t rh_shim_limits_kills(const struct rh_shim_limits *limits);
  * @return whether the kernel has this count
  */
 bool rh_shim_limits_machine_kills(const char *root, int64_t *ret_kills);
+/** @param root as above. @return a descriptor for rh_shim_limits_waited(), close-on-exec, owned by the caller; -1: the
+ * kernel does not count waits */
+int rh_shim_limits_open_waits(const char *root);
+/** @param fd of rh_shim_limits_open_waits(), or -1. @return how long this process has been ready to run and waited for
+ * a processor so far, microseconds; 0: unknown */
+int64_t rh_shim_limits_waited(int fd);
 
 #endif

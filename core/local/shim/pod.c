@@ -27,7 +27,8 @@
 
 int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, struct rh_shim_channel *line)
 {
-	*pod = (struct rh_shim_pod){.root = "", .plan = plan, .line = line, .kill_at = RH_NEVER, .killed_at = RH_NEVER};
+	*pod = (struct rh_shim_pod){
+		.root = "", .plan = plan, .line = line, .kill_at = RH_NEVER, .killed_at = RH_NEVER, .waits = -1};
 	pod->childless = true;
 	pod->containers = rh_alloc_array(plan->spec_count, sizeof(*pod->containers));
 	if (!pod->containers)
@@ -53,6 +54,9 @@ void rh_shim_pod_deinit(struct rh_shim_pod *pod)
 	}
 	rh_free(pod->containers);
 	pod->containers = NULL;
+	if (pod->waits >= 0)
+		(void)close(pod->waits);
+	pod->waits = -1;
 }
 
 void rh_shim_pod_output(struct rh_shim_pod *pod, size_t index)
@@ -202,6 +206,23 @@ static void pod_start(struct rh_shim_pod *pod, struct rh_shim_container *contain
 	pod_run(pod, container);
 }
 
+void rh_shim_pod_rest(struct rh_shim_pod *pod)
+{
+	if (pod->waits < 0)
+		pod->waits = rh_shim_limits_open_waits(pod->root);
+	pod->waited = rh_shim_limits_waited(pod->waits);
+}
+
+/* When a process ended that is reaped now: the kernel has no record of it, but of how late this process is. What woke
+ * it may have been output that came shortly before. */
+static int64_t pod_end_time(const struct rh_shim_pod *pod, const struct rh_shim_container *container)
+{
+	int64_t late = rh_shim_limits_waited(pod->waits) - pod->waited;
+	int64_t at = rh_clock_wall() - (late > 0 ? late : 0);
+
+	return at > container->report.started_at ? at : container->report.started_at;
+}
+
 static void pod_take_end(const struct rh_shim_pod *pod, struct rh_shim_container *container, int status, int64_t now)
 {
 	struct rh_shim_report *report = &container->report;
@@ -210,7 +231,7 @@ static void pod_take_end(const struct rh_shim_pod *pod, struct rh_shim_container
 	report->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	report->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	rh_copy(report->reason, sizeof(report->reason), report->exit_code == 0 ? "Completed" : "Error");
-	report->finished_at = rh_clock_wall();
+	report->finished_at = pod_end_time(pod, container);
 	container->state = RH_SHIM_LEAVING;
 	container->due = now;
 }

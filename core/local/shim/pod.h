@@ -61,6 +61,8 @@ struct rh_shim_pod {
 	char refusal[512];                    /**< why no container can start; "": they can */
 	int64_t kill_at;                      /**< monotonic time at which everything is killed; RH_NEVER */
 	int64_t killed_at;                    /**< when everything was first killed; RH_NEVER: not yet */
+	int waits;                            /**< of rh_shim_limits_open_waits(); owned; -1: none */
+	int64_t waited;                       /**< rh_shim_limits_waited() at the last rest */
 	bool stopping;                        /**< no container starts any more */
 	bool winding;                         /**< all but sidecars have ended */
 	bool childless;                       /**< this process had no child at the last check */
@@ -70,6 +72,9 @@ struct rh_shim_pod {
 int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, struct rh_shim_channel *line);
 /** Free what @p pod owns. */
 void rh_shim_pod_deinit(struct rh_shim_pod *pod);
+/** Call this before waiting for events: an end that is reaped after the wait counts from the moment when the wait could
+ * have ended. On a busy machine a shim gets its processor late, and the order of ends shows which one was first. */
+void rh_shim_pod_rest(struct rh_shim_pod *pod);
 /** Reap every ended child. @param now monotonic microseconds */
 void rh_shim_pod_reap(struct rh_shim_pod *pod, int64_t now);
 /** Send SIGTERM to all and schedule SIGKILL after @p grace microseconds; a second call uses the earlier time. */

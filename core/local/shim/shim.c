@@ -147,6 +147,7 @@ static void shim_poll(struct shim *shim, int64_t until)
 	int64_t wait = until > now ? until - now : 0;
 	struct timespec timeout;
 
+	rh_shim_pod_rest(&shim->pod);
 	wait = wait < SHIM_SLEEP_MAX ? wait : SHIM_SLEEP_MAX;
 	timeout.tv_sec = wait / RH_SECOND;
 	timeout.tv_nsec = wait % RH_SECOND * 1000;

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* A path and its steps, each in parentheses, those of brackets with "[]". */
+/* A path and its steps, each in parentheses. */
 static void steps_of(const char *path, struct rh_str *out)
 {
 	struct rh_field_step step;
@@ -22,7 +22,7 @@ static void steps_of(const char *path, struct rh_str *out)
 	int r;
 
 	while ((r = rh_field_next(&path, &step, &err)) == 1)
-		rh_str_appendf(out, "(%s%s)", step.name, step.bracketed ? "[]" : "");
+		rh_str_appendf(out, "(%s)", step.name);
 	if (r < 0)
 		rh_str_appendf(out, " %s", err.message);
 }
@@ -33,12 +33,12 @@ static void test_path__steps(void **state)
 		{"", ""},
 		{"spec", "(spec)"},
 		{"spec.runPolicy.backoffLimit", "(spec)(runPolicy)(backoffLimit)"},
-		{"spec.r[Worker].replicas", "(spec)(r)(Worker[])(replicas)"},
-		{"c[0].args[12]", "(c)(0[])(args)(12[])"},
-		{"a[0][1]", "(a)(0[])(1[])"},
-		{"metadata.annotations[roundhouse.dev/restart]", "(metadata)(annotations)(roundhouse.dev/restart[])"},
-		{"labels[\"a.b]c\"].d", "(labels)(a.b]c[])(d)"},
-		{"labels['x']", "(labels)(x[])"},
+		{"spec.r[Worker].replicas", "(spec)(r)(Worker)(replicas)"},
+		{"c[0].args[12]", "(c)(0)(args)(12)"},
+		{"a[0][1]", "(a)(0)(1)"},
+		{"metadata.annotations[roundhouse.dev/restart]", "(metadata)(annotations)(roundhouse.dev/restart)"},
+		{"labels[\"a.b]c\"].d", "(labels)(a.b]c)(d)"},
+		{"labels['x']", "(labels)(x)"},
 		{"a..b", "(a) the path has an empty step"},
 		{".a", " the path has an empty step"},
 		{"a[]", "(a) the path has an empty step"},

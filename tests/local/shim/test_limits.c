@@ -291,6 +291,23 @@ static void test_limits__counts_kills_of_the_machine(void **state)
 	assert_false(rh_shim_limits_machine_kills(root, &kills));
 }
 
+static void test_limits__counts_waits_for_a_processor(void **state)
+{
+	const char *root = *state;
+	int none = rh_shim_limits_open_waits(root);
+	rh_auto_close int fd = -1;
+	rh_auto_close int own = -1;
+
+	assert_int_equal(none, -1);
+	assert_int_equal(rh_shim_limits_waited(none), 0);
+	put(root, "proc/self/schedstat", "7000 2500999 3\n");
+	fd = rh_shim_limits_open_waits(root);
+	assert_int_equal(rh_shim_limits_waited(fd), 2500);
+	/* of this process, where the kernel counts them: it has had a processor at least once */
+	own = rh_shim_limits_open_waits("");
+	assert_true(own < 0 || rh_shim_limits_waited(own) >= 0);
+}
+
 static void test_limits__removes_what_dead_shims_left(void **state)
 {
 	const char *root = *state;
@@ -334,6 +351,7 @@ int main(void)
 		CASE(test_limits__counts_kills_of_the_machine),  CASE(test_limits__says_when_there_is_none),
 		CASE(test_limits__removes_what_dead_shims_left), CASE(test_limits__of_version_1),
 		CASE(test_limits__says_what_is_in_the_way),      CASE(test_limits__are_kept_by_the_kernel),
+		CASE(test_limits__counts_waits_for_a_processor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

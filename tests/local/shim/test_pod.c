@@ -2,6 +2,7 @@
 /* How a pod is ended: nothing of it may be left, whatever its processes do. */
 #include "local/shim/pod.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -432,6 +433,79 @@ static void end_by_sigkill(struct test_shim *shim, const struct kills *kills, st
 	rh_shim_plan_deinit(&plan);
 }
 
+/* In place: the pod keeps the file open. */
+static void put_waits(const struct test_shim *shim, const char *text)
+{
+	rh_auto_free char *folder = rh_asprintf("%s/proc/self", shim->folder);
+	rh_auto_free char *path = rh_asprintf("%s/schedstat", folder);
+	rh_auto_close int fd = -1;
+
+	assert_int_equal(rh_dir_make(folder, 0755, NULL), 0);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+/* A pod whose container has ended, but for its reaping, after it ran for @p ran. */
+static void reap_late(const struct test_shim *shim, const char *before, const char *after, int64_t ran,
+                      struct rh_shim_report *ret_report)
+{
+	struct rh_shim_channel line = {.fd = -1};
+	struct rh_shim_plan plan = {0};
+	struct rh_shim_container *container;
+	struct rh_shim_pod pod;
+	siginfo_t end;
+
+	assert_int_equal(rh_shim_plan_parse(rh_json_copy(shim->plan), &plan, NULL), 0);
+	assert_int_equal(rh_shim_pod_init(&pod, &plan, &line), 0);
+	pod.root = shim->folder;
+	container = &pod.containers[0];
+	if (before)
+		put_waits(shim, before);
+	rh_shim_pod_rest(&pod);
+	container->pid = fork();
+	if (container->pid == 0)
+		_exit(1);
+	assert_int_equal(waitid(P_PID, (id_t)container->pid, &end, WEXITED | WNOWAIT), 0);
+	container->state = RH_SHIM_RUNNING;
+	container->report.started_at = rh_clock_wall() - ran;
+	if (after)
+		put_waits(shim, after);
+	rh_shim_pod_reap(&pod, rh_clock_monotonic());
+	assert_int_equal(container->state, RH_SHIM_LEAVING);
+	assert_int_equal(container->report.exit_code, 1);
+	*ret_report = container->report;
+	rh_shim_pod_deinit(&pod);
+	rh_shim_plan_deinit(&plan);
+}
+
+/* Of two replicas the one that failed first is named, also where its shim got no processor for a while. */
+static void test_pod__an_end_counts_from_when_it_could_be_seen(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *before, *after; /* /proc/self/schedstat at the rest and at the reaping; NULL: there is none */
+		int64_t ran;
+		int64_t late; /* the end is noted as so much earlier */
+	} rows[] = {
+		{"unknown", NULL, NULL, 60 * RH_SECOND, 0},
+		{"at once", "7000 500000000 3\n", "9000 500000000 4\n", 60 * RH_SECOND, 0},
+		{"a second late", "7000 500000000 3\n", "9000 1500000000 4\n", 60 * RH_SECOND, RH_SECOND},
+		{"not before its start", "7000 500000000 3\n", "9000 9500000000 4\n", 2 * RH_SECOND, 2 * RH_SECOND},
+		{"damaged", "7000 500000000 3\n", "-\n", 60 * RH_SECOND, 0},
+	};
+	struct test_shim *shim = *state;
+
+	test_shim_add(shim, "containers", "main", "");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t begin = rh_clock_wall();
+		struct rh_shim_report report;
+
+		reap_late(shim, rows[i].before, rows[i].after, rows[i].ran, &report);
+		if (report.finished_at < begin - rows[i].late || report.finished_at > rh_clock_wall() - rows[i].late)
+			fail_msg("%s: noted %lld us after the begin", rows[i].name, (long long)(report.finished_at - begin));
+	}
+}
+
 static void put_cgroup_file(const struct test_shim *shim, const char *name, const char *text)
 {
 	rh_auto_free char *folder = rh_asprintf("%s/sys/fs/cgroup/x", shim->folder);
@@ -662,6 +736,7 @@ int main(void)
 		CASE(test_pod__killed_shim_leaves_the_rest_to_the_subreaper),
 		CASE(test_pod__rests_longer_each_time),
 		CASE(test_pod__separates_lack_of_memory_from_a_kill),
+		CASE(test_pod__an_end_counts_from_when_it_could_be_seen),
 		CASE(test_pod__separates_own_ends_from_requested_ones),
 		CASE(test_pod__reports_requested_ends),
 		CASE(test_pod__sidecars_frame_the_others),

@@ -241,17 +241,6 @@ static int manifests_collect(const struct manifests_wish *wish, struct rh_json *
 	return r == 0 && wish->config ? manifests_add_config(wish, items, err) : r;
 }
 
-/* @param items taken */
-static int manifests_print(struct rh_json *items, bool json, struct rh_error *err)
-{
-	rh_auto_str out = {0};
-
-	if (rh_cli_put_objects(items, json, &out) < 0)
-		return rh_fail_oom(err);
-	rh_cli_print(&out);
-	return 0;
-}
-
 static int manifests_check(struct manifests_wish *wish, struct rh_error *err)
 {
 	int r;
@@ -376,7 +365,7 @@ static int manifests_run(const struct rh_cli *cli)
 	else if (r == 0)
 		r = manifests_collect_controller(&wish, items, &err);
 	if (r == 0)
-		r = manifests_print(rh_take(items), rh_cli_wants_json(cli), &err);
+		r = rh_cli_put_objects_out(rh_take(items), rh_cli_wants_json(cli), &err);
 	rh_free(wish.config);
 	return rh_cli_end(cli, r, &err);
 }
