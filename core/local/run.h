@@ -55,6 +55,13 @@ struct rh_run_fault {
 	const char *lines;     /**< its traceback or its last lines, unchanged; "" for none */
 };
 
+/** What the processes of all replicas use together. */
+struct rh_run_load {
+	size_t processes;
+	double cpu;     /**< processors, since the last look */
+	int64_t memory; /**< resident, bytes */
+};
+
 /** How long the start of a line waits for its end before it is passed on, microseconds. */
 #define RH_RUN_PARTIAL (INT64_C(200) * 1000)
 
@@ -70,6 +77,9 @@ struct rh_run_hooks {
 	                size_t length);
 	/** The log of a container has more bytes, from byte @p from on; lines of them were passed before. */
 	void (*grown)(void *arg, const char *job, const char *replica, const char *container, int64_t from);
+	/** While replicas run, once a second at most, and so seldom that the look costs less than a hundredth of a
+	 * processor. Without it nobody looks. */
+	void (*load)(void *arg, const struct rh_run_load *load);
 	/** Once, before anything starts: the run is kept in the folder @p path (local/keep/place.h). */
 	void (*kept)(void *arg, const char *path);
 	/** An Event object was written or its count raised. */

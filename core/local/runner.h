@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -86,6 +87,8 @@ void rh_runner_see(struct rh_runner *runner, const struct rh_json *object);
 void rh_runner_kill(struct rh_runner *runner);
 /** @return number of pods that have processes, or whose last status is not written yet */
 size_t rh_runner_alive(const struct rh_runner *runner);
+/** Write the processes of the shims that run to @p pids, at most @p most. @return how many */
+size_t rh_runner_shims(const struct rh_runner *runner, pid_t *pids, size_t most);
 /** Build the path of a container's log below @p log_dir. @return owned by the caller; NULL: out of memory */
 char *rh_runner_log_path(const char *log_dir, const char *job, const char *replica, const char *container)
 	__attribute__((warn_unused_result));

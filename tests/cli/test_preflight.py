@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import re
+import socket
 
 from program import Case, call, job, main
 
@@ -74,6 +76,22 @@ class Preflight(Case):
             done = call("run", self.file(BAD.replace("example/train:1", image)))
             self.assertIn(f"or make one that has {framework}, with `roundhouse run --setup`", done.stderr)
         self.assertNotIn("--setup", call("run", self.file(BAD)).stderr)
+
+    def test_port_in_use(self):
+        """A fixed port of a server that listens: who that is, by its number; a containerPort only warns."""
+        with socket.create_server(("", 0)) as server:
+            port = server.getsockname()[1]
+            who = f"is in use on this machine by process {os.getpid()} ("
+            done = call("run", self.file(job().replace("[sh, -c,", f"[sh, -c, 'exit 0', --master_port={port},")))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"command[3]: port {port} {who}", done.stderr)
+            text = job() + f"            ports: [{{name: pytorchjob-port, containerPort: {port}}}]\n"
+            done = call("run", "--no-keep", self.file(text))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, rf"warning: .*containerPort {port} {re.escape(who)}")
+            self.assertIn(f"port {port} of Master 0 is in use on this machine; it gets port ", done.stderr)
+        done = call("run", "--no-keep", self.file(job().replace("'exit 0'", f"'exit 0', --master_port={port}")))
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_wrong_mappings(self):
         for words in (["--image", "example"], ["--image", "=x"], ["--image", "x=/usr:/no/such"],

@@ -251,6 +251,21 @@ class Terminal(Case):
         done = call("run", "-o", "json", self.file(job(command=script)))
         self.assertIn('"line":"\\r 10%\\r 20%\\r100%"', done.stdout)  # a program gets what was written
 
+    def test_status_line_has_progress_and_load(self):
+        """It says how far the training is, what it uses, and has room from 40 columns on."""
+        go = os.path.join(self.folder, "go")
+        script = (r"""'printf "\r 37%%|###7      | 37/100 [00:10<00:17,  3.65it/s]\033[2J"; """
+                  f"while [ ! -e \"{go}\" ]; do sleep 0.05; done'")
+        for columns, wanted in ((120, r"one  Running  Master 1/1 running  cpu \d+%  mem \S+  step 37/100  17s left"),
+                                (40, r"one  1/1  step 37/100  17s left")):
+            def seen(text):
+                if re.search(f"\033\\[7m {wanted} \033", text):
+                    self.file("", "go")
+            _, text = on_terminal("run", self.file(job(command=script)), columns=columns, seen=seen)
+            self.assertRegex(text, f"\033\\[7m {wanted} \033")
+            self.assertNotIn("\033[2J", text)
+            os.remove(go)
+
     def test_who_attaches_sees_prompts_too(self):
         go = os.path.join(self.folder, "go")
         script = f"'printf \"continue? \"; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo yes'"

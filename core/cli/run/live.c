@@ -10,8 +10,7 @@
 /* Most starts of lines that are shown at a time; of more replicas the first ones are. */
 #define LIVE_PARTS_MAX 8
 
-/* Columns that a row may take: one that wraps could not be wiped. */
-static size_t live_width(void)
+size_t rh_live_width(void)
 {
 	size_t width = rh_screen_width(STDERR_FILENO);
 
@@ -38,7 +37,7 @@ static void live_show_part(const struct rh_live_part *part, size_t width)
 
 void rh_live_show(struct rh_live *live)
 {
-	size_t width = live_width();
+	size_t width = rh_live_width();
 
 	rh_live_wipe(live);
 	if (!live->on || (live->count == 0 && live->status.length == 0))

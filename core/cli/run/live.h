@@ -31,6 +31,8 @@ struct rh_live {
 
 /** Free what @p live has. */
 void rh_live_deinit(struct rh_live *live);
+/** @return the columns that a row may take; one that wraps could not be wiped */
+size_t rh_live_width(void);
 /** Remove the rows from the screen: before anything else is printed. */
 void rh_live_wipe(struct rh_live *live);
 /** Put the rows on the screen, behind all that was printed. */

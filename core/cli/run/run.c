@@ -302,7 +302,7 @@ const struct rh_command rh_command_run = {
 		"ConfigMaps and\n"
 		"Secrets may stand in the files beside the jobs. FILE may be - for standard input.\n\n"
 		"Before anything starts, all jobs are checked against this machine: programs, files, volumes, ConfigMaps,\n"
-		"Secrets, GPUs. All problems are reported together, each with its fix.\n\n"
+		"Secrets, ports, GPUs. All problems are reported together, each with its fix.\n\n"
 		"Ctrl-C once stops the replicas gracefully, twice at once. Nothing is left behind.\n\n"
 		"Exit status: 0 every job succeeded, 1 a job failed, 2 bad input and nothing was started, 3 timed out, "
 		"130 interrupted. With --strict, 1\n"

@@ -12,6 +12,7 @@
 #include "cli/run/line.h"
 #include "cli/run/live.h"
 #include "cli/run/screen.h"
+#include "cli/run/status.h"
 #include "cli/run/table.h"
 #include "engine/decide.h"
 #include "job/shown.h"
@@ -22,11 +23,12 @@ struct rh_text_view {
 	bool quiet;
 	const struct rh_only *only;
 	struct rh_line_style style;
-	struct rh_live live;         /* with a status line at the bottom */
-	struct rh_map *states;       /* job name -> last condition shown, owned */
-	struct rh_str shown_message; /* message of the last condition shown */
-	struct rh_str failure;       /* messages of Failed conditions */
-	struct rh_str warnings;      /* shown after the table */
+	struct rh_live live;          /* with a status line at the bottom */
+	struct rh_status_line status; /* what that is made of */
+	struct rh_map *states;        /* job name -> last condition shown, owned */
+	struct rh_str shown_message;  /* message of the last condition shown */
+	struct rh_str failure;        /* messages of Failed conditions */
+	struct rh_str warnings;       /* shown after the table */
 	struct rh_table table;
 	struct rh_str kept;   /* the folder of the run */
 	struct rh_str faults; /* the first fault of each job, with its lines */
@@ -40,6 +42,36 @@ static void view_print(struct rh_text_view *view, const char *colour, const char
 	(void)fflush(stdout);
 	fprintf(stderr, "%s%s%s\n", coloured ? colour : "", text, coloured ? "\033[0m" : "");
 	rh_live_show(&view->live);
+}
+
+/* @return whether the status line is another one now */
+static bool view_compose(struct rh_text_view *view)
+{
+	struct rh_str *shown = &view->live.status;
+	rh_auto_str next = {0};
+
+	if (view->quiet || !view->live.on)
+		return false;
+	rh_status_append(&view->status, rh_live_width(), rh_clock_monotonic(), &next);
+	if (rh_text_equal(rh_str_text(&next), rh_str_text(shown)))
+		return false;
+	rh_str_clear(shown);
+	rh_str_append(shown, rh_str_text(&next));
+	return true;
+}
+
+/* Replicas whose output is not shown count, too. */
+static void view_progress(struct rh_text_view *view, const struct rh_output_line *line)
+{
+	rh_auto_str name = {0};
+	size_t length = line->length;
+	const char *text = rh_line_last_state(line->text, &length);
+
+	if (view->quiet || !view->live.on)
+		return;
+	rh_str_appendf(&name, "%s/%s", line->job, line->replica);
+	rh_status_read_line(&view->status, rh_str_text(&name), text, length, rh_clock_monotonic());
+	(void)view_compose(view);
 }
 
 /* @return whether the line is a progress bar that was written over so often that it came as a piece of a long line */
@@ -61,6 +93,7 @@ static void view_line(void *arg, const char *job, const char *replica, const cha
 	                                    .text = text,
 	                                    .length = length};
 
+	view_progress(view, &line);
 	if (!rh_only_shows(view->only, job, replica) || (view->live.on && view_goes_on(text, length)))
 		return;
 	rh_live_print(&view->live, &view->style, &line);
@@ -73,6 +106,7 @@ static void view_partial(void *arg, const char *job, const char *replica, const 
 	const struct rh_output_line line = {
 		.job = job, .replica = replica, .container = container, .text = text, .length = length};
 
+	view_progress(view, &line);
 	if (rh_only_shows(view->only, job, replica))
 		rh_live_start(&view->live, &view->style, &line);
 }
@@ -107,27 +141,54 @@ static int32_t view_desired(const struct rh_json *job, const char *type)
 	return (int32_t)replicas;
 }
 
-static void view_compose(struct rh_text_view *view, const struct rh_json *job, const char *state)
+static void view_load(void *arg, const struct rh_run_load *load)
 {
-	struct rh_job_status status;
-	struct rh_str *out = &view->live.status;
+	struct rh_text_view *view = arg;
 
-	rh_str_clear(out);
-	if (view->quiet)
-		return;
-	rh_str_appendf(out, "%s  %s", rh_json_string_at(job, "metadata.name"), state);
-	if (rh_shown_read(NULL, job, &status) < 0)
-		return;
-	for (size_t i = 0; i < status.replica_count; i++) {
-		const struct rh_replica_status *replica = &status.replicas[i];
+	view->status.load = *load;
+	if (view_compose(view))
+		rh_live_show(&view->live);
+}
 
-		rh_str_appendf(out, "  %s %d/%d running", replica->type, replica->active, view_desired(job, replica->type));
+static void view_see_replicas(struct rh_status_line *shown, const struct rh_json *job,
+                              const struct rh_job_status *status)
+{
+	int64_t active = 0;
+	int64_t desired = 0;
+
+	for (size_t i = 0; i < status->replica_count; i++) {
+		const struct rh_replica_status *replica = &status->replicas[i];
+		int32_t want = view_desired(job, replica->type);
+
+		rh_str_appendf(&shown->replicas, "%s%s %d/%d running", i > 0 ? "  " : "", replica->type, replica->active, want);
 		if (replica->succeeded)
-			rh_str_appendf(out, ", %d succeeded", replica->succeeded);
+			rh_str_appendf(&shown->replicas, ", %d succeeded", replica->succeeded);
 		if (replica->failed)
-			rh_str_appendf(out, ", %d failed", replica->failed);
+			rh_str_appendf(&shown->replicas, ", %d failed", replica->failed);
+		active += replica->active;
+		desired += want;
 	}
-	rh_job_status_deinit(&status);
+	if (status->replica_count > 0)
+		rh_str_appendf(&shown->running, "%d/%d", (int)active, (int)desired);
+}
+
+static void view_see_job(struct rh_text_view *view, const struct rh_json *job, const char *state)
+{
+	struct rh_status_line *shown = &view->status;
+	char *name = rh_strdup(rh_json_string_at(job, "metadata.name"));
+	struct rh_job_status status;
+
+	rh_free(shown->job);
+	shown->job = name;
+	rh_str_clear(&shown->state);
+	rh_str_append(&shown->state, state);
+	rh_str_clear(&shown->replicas);
+	rh_str_clear(&shown->running);
+	if (rh_shown_read(NULL, job, &status) == 0) {
+		view_see_replicas(shown, job, &status);
+		rh_job_status_deinit(&status);
+	}
+	(void)view_compose(view);
 }
 
 /* The newest condition that is True is what the job is doing. */
@@ -189,7 +250,7 @@ static void view_job(void *arg, const struct rh_json *job, const struct rh_run_f
 	(void)fault; /* it is shown at the end */
 	if (!name || !type)
 		return;
-	view_compose(view, job, type);
+	view_see_job(view, job, type);
 	if (!rh_text_equal(rh_map_get(view->states, name), type))
 		view_transition(view, name, condition);
 	rh_live_show(&view->live);
@@ -303,6 +364,7 @@ void rh_text_view_free(struct rh_text_view *view)
 	rh_table_deinit(&view->table);
 	rh_str_deinit(&view->warnings);
 	rh_live_deinit(&view->live);
+	rh_status_deinit(&view->status);
 	rh_str_deinit(&view->failure);
 	rh_str_deinit(&view->faults);
 	rh_str_deinit(&view->kept);
@@ -315,6 +377,7 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view)
 	return (struct rh_run_hooks){
 		.line = view_line,
 		.partial = view->live.on ? view_partial : NULL,
+		.load = view->live.on && !view->quiet ? view_load : NULL,
 		.event = view_event,
 		.job = view_job,
 		.first_fault = view_first_fault,

@@ -125,6 +125,13 @@ static void keep_on_partial(void *arg, const char *job, const char *replica, con
 	keep->next.partial(keep->next.arg, job, replica, container, text, length);
 }
 
+static void keep_on_load(void *arg, const struct rh_run_load *load)
+{
+	const struct rh_keep *keep = arg;
+
+	keep->next.load(keep->next.arg, load);
+}
+
 static void keep_on_grown(void *arg, const char *job, const char *replica, const char *container, int64_t from)
 {
 	struct rh_keep *keep = arg;
@@ -285,6 +292,7 @@ struct rh_run_hooks rh_keep_hooks(struct rh_keep *keep)
 	return (struct rh_run_hooks){
 		.line = keep_on_line,
 		.partial = keep->next.partial ? keep_on_partial : NULL,
+		.load = keep->next.load ? keep_on_load : NULL,
 		.grown = keep_on_grown,
 		.event = keep_on_event,
 		.job = keep_on_job,

@@ -267,8 +267,8 @@ static void usage_assign(struct rh_usage *usage)
 	}
 }
 
-/* Keep the processes of replicas. */
-static int usage_choose(struct rh_usage *usage)
+/* Keep the processes of replicas. @param whole whether all is to be known of each */
+static int usage_choose(struct rh_usage *usage, bool whole)
 {
 	size_t kept = 0;
 	int r = 0;
@@ -280,7 +280,7 @@ static int usage_choose(struct rh_usage *usage)
 			rh_free(process->command);
 			continue;
 		}
-		r = usage_fill(process, process->command);
+		r = whole ? usage_fill(process, process->command) : 0;
 		usage->processes[kept++] = *process;
 	}
 	usage->process_count = kept;
@@ -297,7 +297,36 @@ int rh_usage_read(const struct rh_kept *kept, struct rh_usage *ret_usage)
 		r = usage_read_processes(ret_usage);
 	if (r == 0)
 		usage_assign(ret_usage);
-	return r == 0 ? usage_choose(ret_usage) : r;
+	return r == 0 ? usage_choose(ret_usage, true) : r;
+}
+
+int rh_usage_read_below(const pid_t *shims, size_t count, struct rh_usage *ret_usage)
+{
+	int r;
+
+	*ret_usage = (struct rh_usage){.replicas = rh_alloc_array(count + 1, sizeof(*ret_usage->replicas))};
+	if (!ret_usage->replicas)
+		return RH_ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		ret_usage->replicas[ret_usage->replica_count++].shim = shims[i];
+	r = usage_read_processes(ret_usage);
+	if (r == 0)
+		usage_assign(ret_usage);
+	return r == 0 ? usage_choose(ret_usage, false) : r;
+}
+
+int64_t rh_usage_cpu_since(const struct rh_usage *now, const struct rh_usage *before)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < now->process_count; i++) {
+		sum += now->processes[i].cpu;
+		for (size_t k = 0; k < before->process_count; k++) {
+			if (before->processes[k].pid == now->processes[i].pid)
+				sum -= before->processes[k].cpu;
+		}
+	}
+	return sum;
 }
 
 void rh_usage_deinit(struct rh_usage *usage)

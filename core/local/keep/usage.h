@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "local/keep/kept.h"
@@ -44,6 +45,14 @@ struct rh_usage {
 /** Look at a run that goes on. Blocks for files in /proc. @param[out] ret_usage owned by the caller. @return 0 or
  * RH_ENOMEM */
 int rh_usage_read(const struct rh_kept *kept, struct rh_usage *ret_usage);
+/**
+ * Look at the processes below some shims alone: their parent, processors, memory and state; replicas have no names.
+ * Blocks for files in /proc. @param[out] ret_usage owned by the caller. @return 0 or RH_ENOMEM
+ */
+int rh_usage_read_below(const pid_t *shims, size_t count, struct rh_usage *ret_usage);
+/** @return time on processors that the processes of @p now have had since @p before, microseconds; one that is new
+ * counts from its start */
+int64_t rh_usage_cpu_since(const struct rh_usage *now, const struct rh_usage *before);
 /** Free what @p usage has. */
 void rh_usage_deinit(struct rh_usage *usage);
 

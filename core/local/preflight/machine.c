@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "local/devices.h"
+#include "local/preflight/listeners.h"
 
 static unsigned machine_look(void *arg, const char *path)
 {
@@ -56,6 +57,7 @@ void rh_preflight_machine_read(bool can_mount, struct rh_preflight_machine *ret_
 	rh_devices_find("", getenv("CUDA_VISIBLE_DEVICES"), &devices);
 	*ret_machine = (struct rh_preflight_machine){.look = machine_look,
 	                                             .room = machine_room,
+	                                             .port = rh_preflight_listener,
 	                                             .path = getenv("PATH"),
 	                                             .gpus = devices.count,
 	                                             .memory = machine_memory(),

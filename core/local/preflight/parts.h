@@ -35,6 +35,11 @@ int rh_preflight_variables(const struct rh_preflight_container *container);
  * "secretName". @return 0 or RH_ENOMEM */
 int rh_preflight_reference(const struct rh_preflight_pod *pod, const char *place, const char *kind,
                            const struct rh_json *reference, const char *name_member);
+/** Check the ports that its command, arguments and variables fix. @return 0 or RH_ENOMEM */
+int rh_preflight_ports(const struct rh_preflight_container *container);
+/** Check the port that the template sets for its kind. @return 0 or RH_ENOMEM */
+int rh_preflight_own_port(const struct rh_preflight_pod *pod, const struct rh_job *job,
+                          const struct rh_replica_spec *spec);
 /** Check the volumes of a pod. @return 0 or RH_ENOMEM */
 int rh_preflight_volumes(const struct rh_preflight_pod *pod);
 /**

@@ -38,6 +38,8 @@ static int preflight_container(const struct rh_preflight_pod *pod, const char *l
 	if (!place)
 		return RH_ENOMEM;
 	r = rh_preflight_program(&container);
+	if (r == 0)
+		r = rh_preflight_ports(&container);
 	return r == 0 ? rh_preflight_variables(&container) : r;
 }
 
@@ -77,6 +79,8 @@ static int preflight_pod(const struct rh_preflight *all, const struct rh_preflig
 		return RH_ENOMEM;
 	pod.place = rh_str_text(&place);
 	r = preflight_containers(&pod);
+	if (r == 0)
+		r = rh_preflight_own_port(&pod, job->job, spec);
 	return r == 0 ? rh_preflight_volumes(&pod) : r;
 }
 

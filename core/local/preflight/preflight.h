@@ -29,11 +29,21 @@ typedef unsigned rh_preflight_look_fn(void *arg, const char *path);
 /** @return bytes that this user may still write to the file system of @p path, an existing folder; -1: unknown */
 typedef int64_t rh_preflight_room_fn(void *arg, const char *path);
 
+/** Room for who listens on a port. */
+#define RH_PREFLIGHT_WHO_SIZE 160
+
+/**
+ * Look for a server that listens on the TCP @p port: on any address if @p everywhere, else on all of them.
+ * @param[out] who set where there is one: "process 4242 (python3 -m http.server)". @return whether there is one
+ */
+typedef bool rh_preflight_port_fn(void *arg, int32_t port, bool everywhere, char who[RH_PREFLIGHT_WHO_SIZE]);
+
 /** Facts of a machine. Borrowed for the checks. */
 struct rh_preflight_machine {
 	rh_preflight_look_fn *look;
 	rh_preflight_room_fn *room; /**< NULL: unknown of every file system */
-	void *arg;                  /**< of look() and room() */
+	rh_preflight_port_fn *port; /**< NULL: unknown of every port */
+	void *arg;                  /**< of look(), room() and port() */
 	const char *path;           /**< $PATH of this process; NULL: not set */
 	size_t gpus;                /**< NVIDIA devices that this process may use */
 	int64_t memory;             /**< bytes; 0: unknown */
@@ -61,8 +71,9 @@ struct rh_preflight_job {
 /**
  * Add all that would make the job fail here: programs, scripts and folders that are missing, mappings of images that
  * lead nowhere, containers without a command, claims without a folder, hostPath volumes that cannot be used, ConfigMaps
- * and Secrets that no file has, and GPUs that there are not. Each finding names the field and the fix. Requests for
- * more memory than there is are warnings: the job may run.
+ * and Secrets that no file has, ports of torchrun's first rank that are in use, and GPUs that there are not. Each
+ * finding names the field and the fix. Requests for more memory than there is, and containerPorts that are in use, are
+ * warnings: the job may run.
  *
  * What cannot be known before the start is not checked: words with $(VARIABLE), paths in volumes whose content is made
  * for the pod, and paths where an init container of the pod may have made the file.

@@ -18,6 +18,7 @@
 #include "local/run/dir.h"
 #include "local/run/faults.h"
 #include "local/run/jobs.h"
+#include "local/run/load.h"
 #include "local/run/pods.h"
 #include "local/runner.h"
 #include "store/memory.h"
@@ -41,8 +42,9 @@ struct rh_run {
 	struct rh_runner *runner;
 	struct rh_run_dir *dir;
 	struct rh_map *pods; /**< struct rh_run_pod by UID; owned */
-	char *pods_dir;      /**< folder with the pods' folders */
-	char *log_dir;       /**< absolute */
+	struct rh_run_look look;
+	char *pods_dir; /**< folder with the pods' folders */
+	char *log_dir;  /**< absolute */
 	struct rh_run_job *jobs;
 	size_t job_count;
 	enum rh_run_state state;

@@ -393,9 +393,10 @@ static int64_t run_store_deadline(void *arg)
 static int run_add_sources(struct rh_run *run, struct rh_error *err)
 {
 	const struct rh_loop_source sources[] = {
-		{run_step_store, run_store_deadline, run, 0},   {run_step_limit, run_limit_deadline, run, 1},
-		{run_step_engine, run_engine_deadline, run, 2}, {run_step_runner, run_runner_deadline, run, 3},
-		{run_step_stop, run_stop_deadline, run, 4},     {run_step_end, run_end_deadline, run, 5},
+		{run_step_store, run_store_deadline, run, 0},     {run_step_limit, run_limit_deadline, run, 1},
+		{run_step_engine, run_engine_deadline, run, 2},   {run_step_runner, run_runner_deadline, run, 3},
+		{run_step_stop, run_stop_deadline, run, 4},       {run_step_end, run_end_deadline, run, 5},
+		{rh_run_load_step, rh_run_load_deadline, run, 6},
 	};
 	int r = 0;
 
@@ -509,6 +510,7 @@ static void run_close(struct rh_run *run)
 	rh_runner_free(run->runner);
 	rh_engine_free(run->engine);
 	rh_run_pods_deinit(run);
+	rh_usage_deinit(&run->look.usage);
 	rh_memory_store_free(run->store);
 	rh_loop_free(run->loop);
 	rh_address_pool_free(run->pool);

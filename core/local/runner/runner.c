@@ -502,6 +502,22 @@ size_t rh_runner_alive(const struct rh_runner *runner)
 	return count;
 }
 
+size_t rh_runner_shims(const struct rh_runner *runner, pid_t *pids, size_t most)
+{
+	size_t cursor = 0;
+	size_t count = 0;
+	void *value = NULL;
+	const char *key;
+
+	while (count < most && rh_map_next(runner->pods, &cursor, &key, &value)) {
+		const struct rh_runner_pod *pod = value;
+
+		if (pod->pid > 0)
+			pids[count++] = pod->pid;
+	}
+	return count;
+}
+
 void rh_runner_kill(struct rh_runner *runner)
 {
 	size_t cursor = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/preflight/preflight.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "job/kinds.h"
@@ -60,8 +61,17 @@ static int64_t room(void *arg, const char *path)
 	return strcmp(path, "/data") == 0 ? 12 * MIB : 1024 * MIB;
 }
 
+/* On 29500 a server listens on all addresses, on 8080 on one. */
+static bool port_used(void *arg, int32_t port, bool everywhere, char who[RH_PREFLIGHT_WHO_SIZE])
+{
+	(void)arg;
+	(void)snprintf(who, RH_PREFLIGHT_WHO_SIZE, "process 42 (server)");
+	return port == 29500 || (everywhere && port == 8080);
+}
+
 static const struct rh_preflight_machine machine = {.look = look,
                                                     .room = room,
+                                                    .port = port_used,
                                                     .path = "/usr/bin:/bin",
                                                     .gpus = 1,
                                                     .memory = 1024 * MIB,
@@ -323,6 +333,37 @@ static void test_preflight__resources(void **state)
 	test_close(&test);
 }
 
+static void test_preflight__ports(void **state)
+{
+	static const char fix[] =
+		"port 29500 is in use on this machine by process 42 (server); stop that, or choose another";
+	static const struct row rows[] = {
+		{"in two words", COMMAND("'sh','--master_port','29500'"), PLACE ".command[1]", fix},
+		{"in one word", COMMAND("'sh','--master-port=29500'"), PLACE ".command[1]", fix},
+		{"for a shell", COMMAND("'sh','-c','torchrun --master_port 29500 train.py'"), PLACE ".command[2]", fix},
+		{"an argument", CONTAINER("'args':['--main_process_port=29500']"), PLACE ".args[0]", fix},
+		{"on one address", COMMAND("'sh','--master_port=8080'"), PLACE ".command[1]", "port 8080"},
+		{"a variable", CONTAINER("'env':[{'name':'MASTER_PORT','value':'29500'}]"), PLACE ".env[MASTER_PORT]", fix},
+		{"the plugin's variable counts",
+	     CONTAINER("'env':[{'name':'MASTER_PORT','value':'29500'},{'name':'MASTER_PORT','value':'1'}]"), NULL, NULL},
+		{"free", COMMAND("'sh','--master_port','29501'"), NULL, NULL},
+		{"not a number", COMMAND("'sh','--master_port','$(PORT)'"), NULL, NULL},
+		{"not a port", COMMAND("'sh','--master_port','295001'"), NULL, NULL},
+		{"nothing follows", COMMAND("'sh','--master_port'"), NULL, NULL},
+		{"another option", COMMAND("'sh','--master_portal','29500'"), NULL, NULL},
+		{"of the kind", CONTAINER("'ports':[{'name':'pytorchjob-port','containerPort':29500}]"), SPEC ".containers",
+	     "containerPort 29500 is in use on this machine by process 42 (server); replicas get another port"},
+		{"of the kind, on another address", CONTAINER("'ports':[{'name':'pytorchjob-port','containerPort':8080}]"),
+	     NULL, NULL},
+	};
+	struct test test = {0};
+
+	(void)state;
+	test_open(&test);
+	check_rows(&test, rows, sizeof(rows) / sizeof(rows[0]));
+	test_close(&test);
+}
+
 static void test_preflight__folder_of_logs(void **state)
 {
 	static const struct {
@@ -388,15 +429,11 @@ static void test_preflight__all_together(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_preflight__programs),
-		cmocka_unit_test(test_preflight__scripts),
-		cmocka_unit_test(test_preflight__images),
-		cmocka_unit_test(test_preflight__volumes),
-		cmocka_unit_test(test_preflight__variables),
-		cmocka_unit_test(test_preflight__resources),
-		cmocka_unit_test(test_preflight__folder_of_logs),
-		cmocka_unit_test(test_preflight__all_together),
-		cmocka_unit_test(test_preflight__full_file_systems),
+		cmocka_unit_test(test_preflight__programs),     cmocka_unit_test(test_preflight__scripts),
+		cmocka_unit_test(test_preflight__images),       cmocka_unit_test(test_preflight__volumes),
+		cmocka_unit_test(test_preflight__variables),    cmocka_unit_test(test_preflight__resources),
+		cmocka_unit_test(test_preflight__ports),        cmocka_unit_test(test_preflight__folder_of_logs),
+		cmocka_unit_test(test_preflight__all_together), cmocka_unit_test(test_preflight__full_file_systems),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/preflight/listeners.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/os/file.h"
+#include "base/str.h"
+
+/* Largest table of sockets that is read, in bytes; a line has 150. */
+#define LISTENERS_TABLE_MAX ((size_t)16 * 1024 * 1024)
+/* The state of a socket that listens, in the tables. */
+#define LISTENERS_LISTEN 0x0a
+/* Longest command that is named, in bytes. */
+#define LISTENERS_COMMAND_MAX 80
+
+/* One line: "  0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 1234 ...".
+ * @return the socket's inode; 0: it is not the one */
+static unsigned long listeners_read_line(const char *line, int32_t port, bool everywhere)
+{
+	char address[33] = "";
+	unsigned number = 0;
+	unsigned state = 0;
+	unsigned long inode = 0;
+
+	if (sscanf(line, " %*d: %32[0-9A-F]:%x %*[0-9A-F]:%*x %x %*x:%*x %*x:%*x %*x %*d %*d %lu", address, &number, &state,
+	           &inode) != 4 ||
+	    state != LISTENERS_LISTEN || (int32_t)number != port)
+		return 0;
+	return everywhere || strspn(address, "0") == strlen(address) ? inode : 0;
+}
+
+static unsigned long listeners_find(const char *table, int32_t port, bool everywhere)
+{
+	rh_auto_free char *text = NULL;
+	unsigned long inode = 0;
+
+	if (rh_file_read(table, LISTENERS_TABLE_MAX, &text, NULL, NULL) < 0)
+		return 0;
+	for (const char *line = text; line && *line && inode == 0;) {
+		const char *end = strchr(line, '\n');
+
+		inode = listeners_read_line(line, port, everywhere);
+		line = end ? end + 1 : NULL;
+	}
+	return inode;
+}
+
+static bool listeners_has(const char *process, const char *socket_)
+{
+	rh_auto_free char *path = rh_asprintf("/proc/%s/fd", process);
+	DIR *folder = path ? opendir(path) : NULL;
+	const struct dirent *entry;
+	bool found = false;
+
+	while (!found && folder && (entry = readdir(folder))) {
+		char target[64];
+		ssize_t n = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1);
+
+		target[n > 0 ? n : 0] = '\0';
+		found = strcmp(target, socket_) == 0;
+	}
+	if (folder)
+		(void)closedir(folder);
+	return found;
+}
+
+static void listeners_describe(const char *process, char who[RH_PREFLIGHT_WHO_SIZE])
+{
+	rh_auto_free char *path = rh_asprintf("/proc/%s/cmdline", process);
+	rh_auto_free char *words = NULL;
+	rh_auto_str command = {0};
+	size_t length = 0;
+
+	if (path && rh_file_read(path, RH_PREFLIGHT_WHO_SIZE * 16, &words, &length, NULL) == 0) {
+		while (length > 0 && words[length - 1] == '\0')
+			length--;
+		rh_str_append_line(&command, words, length, LISTENERS_COMMAND_MAX);
+	}
+	(void)snprintf(who, RH_PREFLIGHT_WHO_SIZE, "process %s (%s)", process, rh_str_text(&command));
+}
+
+/* Whose the socket is: only root sees the sockets of others. */
+static void listeners_name(unsigned long inode, char who[RH_PREFLIGHT_WHO_SIZE])
+{
+	rh_auto_free char *socket_ = rh_asprintf("socket:[%lu]", inode);
+	DIR *folder = opendir("/proc");
+	const struct dirent *entry;
+	bool found = false;
+
+	(void)snprintf(who, RH_PREFLIGHT_WHO_SIZE, "a process of another user");
+	while (!found && socket_ && folder && (entry = readdir(folder))) {
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		found = listeners_has(entry->d_name, socket_);
+		if (found)
+			listeners_describe(entry->d_name, who);
+	}
+	if (folder)
+		(void)closedir(folder);
+}
+
+bool rh_preflight_listener(void *arg, int32_t port, bool everywhere, char who[RH_PREFLIGHT_WHO_SIZE])
+{
+	unsigned long inode = listeners_find("/proc/net/tcp", port, everywhere);
+
+	(void)arg;
+	if (inode == 0)
+		inode = listeners_find("/proc/net/tcp6", port, everywhere);
+	if (inode != 0)
+		listeners_name(inode, who);
+	return inode != 0;
+}
