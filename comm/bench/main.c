@@ -4,9 +4,11 @@
  * runs wherever the library does: in any job's image.
  */
 #include <signal.h>
+#include <string.h>
 
 #include "comm/bench/options.h"
 #include "comm/bench/run.h"
+#include "comm/bench/trace/trace.h"
 
 int main(int argc, char **argv)
 {
@@ -16,6 +18,8 @@ int main(int argc, char **argv)
 
 	/* a closed pipe is an error of a write */
 	(void)signal(SIGPIPE, SIG_IGN);
+	if (argc > 1 && strcmp(argv[1], "trace") == 0)
+		return rh_trace_run(argv + 2);
 	if (rh_bench_options_read(argc > 1 ? argv + 1 : nothing, &options, why, sizeof(why)) < 0) {
 		(void)fprintf(stderr, "roundhouse comm: %s\n", why);
 		return RH_BENCH_CONFIGURATION;

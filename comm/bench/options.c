@@ -276,7 +276,8 @@ int32_t rh_bench_options_read(char *const *words, struct rh_bench_options *ret_o
 
 void rh_bench_options_help(FILE *out)
 {
-	(void)fputs("usage: roundhouse-comm bench|check [OPTION...]\n\n"
+	(void)fputs("usage: roundhouse-comm bench|check [OPTION...]\n"
+	            "       roundhouse-comm trace [-o text|json] FILE...\n\n"
 	            "  --local N          start N ranks on this machine instead of being one of a job's\n"
 	            "  --backend NAME     native, ucx, mpi, nccl or auto\n"
 	            "  --only LIST        of pairs, all-reduce, push-pull\n"

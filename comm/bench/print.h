@@ -17,6 +17,8 @@ void rh_bench_print_text(const struct rh_bench_result *result, const struct rh_b
 /** json.c: one JSON object. */
 void rh_bench_print_json(const struct rh_bench_result *result, const struct rh_bench_options *options,
                          const struct rh_bench_verdict *verdict, FILE *out);
+/** json.c: a text of any bytes in quotes. */
+void rh_bench_print_json_string(const char *text, FILE *out);
 /** json.c: the JSON of a run that failed. */
 void rh_bench_print_json_error(const struct rh_comm_error *err, int status, FILE *out);
 /** svg.c: the bandwidth from each rank (row) to each other one (column) as a picture. */

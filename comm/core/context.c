@@ -99,6 +99,8 @@ static void context_enlist(struct rh_comm *comm)
 	(void)pthread_mutex_lock(&comm->world->lock);
 	list_remove(&comm->world->opening, comm);
 	list_add(&comm->world->contexts, comm);
+	if (comm->is_group)
+		rh_comm_trace_add_group(&comm->world->trace, comm->name, comm->ranks, comm->size);
 	(void)pthread_mutex_unlock(&comm->world->lock);
 }
 

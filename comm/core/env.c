@@ -323,6 +323,7 @@ int32_t rh_comm_env_read(const struct rh_comm_options *options, rh_comm_lookup_f
 	reader.env.job = env_word(&reader, options ? options->job : NULL, "RH_COMM_JOB", "");
 	reader.env.secret = env_word(&reader, options ? options->secret : NULL, "RH_COMM_SECRET", "");
 	reader.env.tune = env_word(&reader, NULL, "RH_COMM_TUNE", "");
+	reader.env.trace = env_word(&reader, NULL, "RH_COMM_TRACE", "");
 	*ret_env = reader.env;
 	if (!ret_env->job[0])
 		ret_env->job = ret_env->job_text;

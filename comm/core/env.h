@@ -68,6 +68,7 @@ struct rh_comm_env {
 	int64_t slow;      /**< microseconds until a warning names a rank that others wait for */
 	size_t fusion;     /**< bytes of a bucket of small tensors; 0: no buckets */
 	const char *tune;  /**< "": not set */
+	const char *trace; /**< folder for the file of the trace; "": not set */
 	char job_text[64]; /**< room for a job id of the launcher */
 };
 

@@ -24,6 +24,7 @@ const struct rh_command *const rh_commands[] = {
 	&rh_command_manifests,
 	&rh_command_comm,
 	&rh_command_comm_ps,
+	&rh_command_comm_trace,
 	&rh_command_plugins,
 	&rh_command_config,
 	&rh_command_version,

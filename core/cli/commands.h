@@ -39,6 +39,7 @@ extern const struct rh_command rh_command_ps;
 extern const struct rh_command rh_command_top;
 /** Its name is two words. */
 extern const struct rh_command rh_command_comm_ps;
+extern const struct rh_command rh_command_comm_trace;
 extern const struct rh_command rh_command_exec;
 extern const struct rh_command rh_command_inject;
 

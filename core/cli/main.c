@@ -114,6 +114,8 @@ static int main_dispatch(int argc, char **argv)
 		return main_help(argc > 2 ? argv[2] : NULL);
 	if (argc > 2 && strcmp(argv[1], rh_command_comm.name) == 0 && strcmp(argv[2], "ps") == 0)
 		return main_run(&rh_command_comm_ps, argc - 3, argv + 3);
+	if (argc > 2 && strcmp(argv[1], rh_command_comm.name) == 0 && strcmp(argv[2], "trace") == 0)
+		return main_run(&rh_command_comm_trace, argc - 3, argv + 3);
 	command = main_find(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
 	if (!command)
 		return main_unknown(argv[1]);

@@ -98,6 +98,7 @@ TESTED = {
         ("tests/cli/test_config.py", '"plugins", "pin", "--write", "--config", ini, str('),
     "roundhouse comm check": ("tests/comm/bench/test_program.py", '"check"'),
     "roundhouse comm bench -o json --svg pairs.svg": ("tests/comm/bench/test_program.py", '"--svg"'),
+    "roundhouse comm trace /dev/shm/job/*.rhtrace": ("tests/comm/bench/test_program.py", 'call("trace"'),
     "roundhouse comm ps --mode sync --rule adam --rate 0.02": ("tests/comm/ps/job.sh", "roundhouse run --plugins"),
     "roundhouse crds --pod-schema cluster | kubectl apply --server-side --force-conflicts -f -":
         ("tests/cluster/test_crds.py", '"--pod-schema", "cluster"'),

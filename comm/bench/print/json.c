@@ -10,7 +10,7 @@
 
 #define LINE_ROOM 240
 
-static void json_text(const char *text, FILE *out)
+void rh_bench_print_json_string(const char *text, FILE *out)
 {
 	(void)fputc('"', out);
 	for (; *text; text++) {
@@ -108,7 +108,7 @@ static void json_findings(const struct rh_bench_verdict *verdict, FILE *out)
 		json_member("median", finding->median, out);
 		json_member("ratio", finding->ratio, out);
 		(void)fputs(", \"text\": ", out);
-		json_text(rh_bench_finding_text(finding, line, sizeof(line)), out);
+		rh_bench_print_json_string(rh_bench_finding_text(finding, line, sizeof(line)), out);
 		(void)fputc('}', out);
 	}
 	(void)fputs("\n  ]\n", out);
@@ -129,7 +129,7 @@ void rh_bench_print_json(const struct rh_bench_result *result, const struct rh_b
 {
 	(void)fprintf(out, "{\n  \"status\": %d,\n  \"world\": %d,\n  \"backend\": ",
 	              verdict->count ? RH_BENCH_SLOW : RH_BENCH_FINE, (int)result->world);
-	json_text(result->backend, out);
+	rh_bench_print_json_string(result->backend, out);
 	(void)fprintf(out, ",\n  \"crowded\": %s,\n", result->crowded ? "true" : "false");
 	json_ranks(result, out);
 	if (options->parts & RH_BENCH_PAIRS) {
@@ -149,6 +149,6 @@ void rh_bench_print_json_error(const struct rh_comm_error *err, int status, FILE
 {
 	(void)fprintf(out, "{\n  \"status\": %d,\n  \"error\": {\"code\": %d, \"rank\": %d, \"text\": ", status,
 	              (int)err->code, (int)err->rank);
-	json_text(err->text, out);
+	rh_bench_print_json_string(err->text, out);
 	(void)fputs("}\n}\n", out);
 }

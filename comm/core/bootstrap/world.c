@@ -169,6 +169,15 @@ static void world_fork_child(void *self)
 	world_fork_parent(self);
 }
 
+static int32_t world_open_trace(struct rh_comm_world *world, struct rh_comm_error *err)
+{
+	const struct rh_comm_env *env = &world->env;
+	struct rh_comm_trace_origin origin = {
+		.folder = env->trace, .job = env->job, .rank = env->rank, .world = env->world};
+
+	return rh_comm_trace_open(&origin, &world->trace, err);
+}
+
 int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct rh_comm_env *env,
                            void *(*service)(void *world), struct rh_comm_world **ret_world, struct rh_comm_error *err)
 {
@@ -183,10 +192,11 @@ int32_t rh_comm_world_open(const struct rh_comm_options *options, const struct r
 		.prepare = world_fork_prepare, .parent = world_fork_parent, .child = world_fork_child, .self = world};
 	if (env->job == env->job_text)
 		world->env.job = world->env.job_text;
-	if (env->world > 1)
+	r = world_open_trace(world, err);
+	if (r == 0 && env->world > 1)
 		r = world_connect(options, world, service, err);
 	/* texts of the environment and the options do not outlive this call */
-	world->env.job = world->env.secret = world->env.backend = NULL;
+	world->env.job = world->env.secret = world->env.backend = world->env.trace = NULL;
 	if (r < 0) {
 		rh_comm_world_close(world);
 		return r;
@@ -208,6 +218,7 @@ void rh_comm_world_close(struct rh_comm_world *world)
 	rh_comm_client_free(world->client);
 	rh_comm_server_free(world->server);
 	(void)pthread_mutex_destroy(&world->lock);
+	rh_comm_trace_close(&world->trace);
 	free(world->hosts);
 	free(world);
 }

@@ -36,6 +36,7 @@ struct rh_comm_request *rh_comm_request_new(struct rh_comm *comm, const struct r
 	request->end_part = NULL;
 	request->bucket = NULL;
 	request->parts = 0;
+	request->traced = 0;
 	request->held = false;
 	request->sequence = 0;
 	request->err.code = 0;
@@ -65,8 +66,15 @@ static bool request_must_follow(const struct rh_comm_op *earlier, const struct r
 
 static int32_t request_start(struct rh_comm_request *request)
 {
-	request->comm->error.code = 0;
-	return request->comm->start(request);
+	struct rh_comm *comm = request->comm;
+	uint64_t number = rh_comm_op_is_message(&request->op) ? 0 : comm->posted + 1;
+	int32_t r;
+
+	comm->error.code = 0;
+	r = comm->start(request);
+	if (request->traced > 0)
+		rh_comm_trace_start(&comm->world->trace, request->traced, &request->op, number);
+	return r;
 }
 
 static bool request_is_posted(const struct rh_comm_request *request)
@@ -101,6 +109,8 @@ static int32_t request_test_held(struct rh_comm_request *request)
 
 static void request_end(struct rh_comm_request *request, int32_t status)
 {
+	if (request->traced > 0)
+		rh_comm_trace_end(&request->comm->world->trace, request->traced, &request->op, status);
 	/* chunks have been counted one by one */
 	if (request->sequence > 0 && !(request->executor && request->executor->counts_parts))
 		request->comm->done++;
@@ -235,6 +245,7 @@ void rh_comm_request_begin(struct rh_comm_request *request)
 
 	atomic_fetch_add_explicit(&comm->pending, 1, memory_order_seq_cst);
 	request->held = request_is_held(comm, request);
+	request->traced = rh_comm_request_trace(comm, &request->op, 0);
 	r = request->held ? 0 : request_start(request);
 	if (r == 0 && (request->held || request->work)) {
 		rh_comm_request_enqueue(request);

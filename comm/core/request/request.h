@@ -36,6 +36,7 @@ struct rh_comm_request {
 	void (*end_part)(struct rh_comm_request *part, int32_t status);
 	struct rh_comm_bucket *bucket; /**< of such a part: small vectors that travel as one; freed by its batch */
 	size_t parts;                  /**< of a batch: those that are not complete */
+	uint64_t traced;               /**< its place in the trace; 0: it is not there */
 	int64_t since;                 /**< when it was posted, microseconds */
 	int64_t deadline;
 	struct rh_comm_error err;
@@ -68,6 +69,19 @@ void rh_comm_request_finish(struct rh_comm_request *request, int32_t status);
 void rh_comm_request_enqueue(struct rh_comm_request *request);
 /** Drive one request. @return 0: its work is complete; RH_COMM_BUSY; RH_COMM_E* */
 int32_t rh_comm_request_test(struct rh_comm_request *request);
+/**
+ * Note in the trace that an operation is posted. Those of subgroups are parts of others.
+ * @param number of a collective; 0: not known yet. @return its place there; 0: none
+ */
+static inline uint64_t rh_comm_request_trace(struct rh_comm *comm, const struct rh_comm_op *op, uint64_t number)
+{
+	bool about = rh_comm_what_has_root(op->what) || op->what == RH_COMM_SEND || op->what == RH_COMM_RECV;
+	int32_t peer = about ? rh_comm_world_rank(comm, op->peer) : RH_COMM_NO_RANK;
+
+	if (atomic_load_explicit(&comm->is_subgroup, memory_order_relaxed))
+		return 0;
+	return rh_comm_trace_post(&comm->world->trace, op, comm->name, number, peer);
+}
 /** Count a collective and record its label. @return its id, for backends */
 static inline uint64_t rh_comm_request_record(struct rh_comm *comm, const struct rh_comm_op *op)
 {

@@ -225,6 +225,7 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 		}
 	}
 	(void)pthread_mutex_unlock(&world->lock);
+	rh_comm_trace_note_time(&world->trace);
 	service_warn(world, beat);
 	rh_comm_client_beat(world->client, beat);
 }

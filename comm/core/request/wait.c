@@ -295,6 +295,7 @@ static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, stru
 {
 	struct rh_comm_request *request;
 	uint64_t history = comm->history;
+	uint64_t traced;
 	void *work = NULL;
 	int32_t r = 0;
 
@@ -308,13 +309,17 @@ static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, stru
 		comm->history = history;
 		return RH_COMM_BUSY;
 	}
+	traced = rh_comm_request_trace(comm, op, comm->posted);
 	if (work)
 		r = quick_test(comm, work);
 	if (r == 0) {
 		comm->done++;
+		if (traced > 0)
+			rh_comm_trace_end(&comm->world->trace, traced, op, 0);
 		return 0;
 	}
 	request = rh_comm_request_new(comm, op);
+	request->traced = traced;
 	request->sequence = comm->posted;
 	request->work = work;
 	atomic_fetch_add_explicit(&comm->pending, 1, memory_order_relaxed);

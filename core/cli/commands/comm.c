@@ -4,6 +4,7 @@
  * nothing but librhcomm, so that it runs in any job's image, and no pod of a local run loads that library for it.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "cli/cli.h"
@@ -69,7 +70,7 @@ static int comm_run(const struct rh_cli *cli)
 
 static void comm_words(void)
 {
-	fputs("bench check ps ", stdout);
+	fputs("bench check ps trace ", stdout);
 }
 
 const struct rh_command rh_command_comm = {
@@ -93,4 +94,46 @@ const struct rh_command rh_command_comm = {
 	.run = comm_run,
 	.words = comm_words,
 	.bad_input = COMM_CONFIGURATION,
+};
+
+static const struct rh_option trace_options[] = {
+	{"output", 'o', "FORMAT", "text|json", "how to print the operations and what was found"},
+	{NULL, 0, NULL, NULL, NULL},
+};
+
+static int trace_run(const struct rh_cli *cli)
+{
+	char name[] = "trace";
+	char text[] = "--output=text";
+	char json[] = "--output=json";
+	char end[] = "--";
+	const char *format = rh_cli_option(cli, "output");
+	char **words = rh_alloc((cli->operand_count + 4) * sizeof(*words));
+	size_t count = 0;
+
+	if (!words)
+		return rh_cli_fail(cli, RH_EXIT_FAILED, "out of memory");
+	words[count++] = name;
+	words[count++] = format && strcmp(format, "json") == 0 ? json : text;
+	words[count++] = end;
+	for (size_t i = 0; i < cli->operand_count; i++)
+		words[count++] = cli->operands[i];
+	words[count] = NULL;
+	(void)rh_cli_start_program(cli, COMM_PROGRAM, COMM_PROGRAM, words);
+	rh_free(words);
+	return RH_EXIT_FAILED;
+}
+
+const struct rh_command rh_command_comm_trace = {
+	.name = "comm trace",
+	.synopsis = "FILE...",
+	.summary = "say which ranks did not come to which operation, from what each did last",
+	.details = "Each FILE is the trace of a rank: with RH_COMM_TRACE=FOLDER every rank keeps its latest operations in\n"
+			   "FOLDER/rank-N.rhtrace, which outlives it. A rank that did not come to an operation is named with the\n"
+			   "operation, its group and number, and so is one that posted another one there; see docs/comm.md.\n\n"
+			   "Exit status: 0 all ranks have come to the same operations, 1 not so, 2 a file cannot be read.",
+	.options = trace_options,
+	.operands_min = 1,
+	.operands_max = 65536,
+	.run = trace_run,
 };

@@ -344,6 +344,15 @@ class Bench:
             print()
             subprocess.run([os.path.join(self.build, "tests", "bench_comm_label")], check=True)
 
+    def trace(self):
+        """What it costs to keep what each rank did last, in memory and in a file."""
+        done = subprocess.run(["cmake", "--build", self.build, "--target", "bench_comm_trace"], check=False,
+                              capture_output=True)
+        if done.returncode == 0:
+            print()
+            with tempfile.TemporaryDirectory() as folder:
+                subprocess.run([os.path.join(self.build, "tests", "bench_comm_trace"), folder], check=True)
+
     def parameter_server(self):
         """One server and one worker; then two and four, without loss."""
         program = os.path.join(self.build, "tests", "bench_ps")
@@ -371,7 +380,7 @@ def parse(argv):
     parser.add_argument("build", help="a build folder, optimised: build/release with -DRH_BUILD_TESTS=ON")
     parser.add_argument("--turns", type=int, default=5, help="how often every contender has its turn (5)")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="bytes, joined by commas")
-    parser.add_argument("--only", default="native,crowd,alltoall,tcp,namespaces,ucx,mpi,ddp,start,ps,labels",
+    parser.add_argument("--only", default="native,crowd,alltoall,tcp,namespaces,ucx,mpi,ddp,start,ps,labels,trace",
                         help="parts, joined by commas; also starts, with --turns 20")
     parser.add_argument("--mpich", metavar="DIR", help="unpack Debian's MPICH there, and compare with it")
     parser.add_argument("--first", action="store_true", help="before all else that runs on this machine (needs root)")
@@ -408,7 +417,8 @@ def main():
                  "crowd": lambda: bench.native(4, sizes, lambda size: 1.2), "tcp": lambda: bench.tcp(sizes),
                  "namespaces": lambda: bench.namespaces(sizes), "ucx": lambda: bench.ucx(sizes),
                  "mpi": lambda: bench.mpi(sizes), "ddp": lambda: ddp(bench), "start": bench.start_up,
-                 "ps": bench.parameter_server, "starts": lambda: bench.starts(sizes), "labels": bench.labels}
+                 "ps": bench.parameter_server, "starts": lambda: bench.starts(sizes), "labels": bench.labels,
+                 "trace": bench.trace}
         for part in arguments.only.split(","):
             parts[part]()
 

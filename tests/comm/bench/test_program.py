@@ -144,6 +144,57 @@ class Job(unittest.TestCase):
             self.assertEqual(json.loads(ends[0][1])["crowded"], crowded, ends)
 
 
+class Trace(unittest.TestCase):
+    """What a killed rank left names it, its operation and number."""
+
+    def traced(self, folder, kill):
+        """Ranks 0 to 2 measure; rank 2 is killed if `kill` is set. -> `roundhouse comm trace -o json`, its status"""
+        processes = start(3, "bench", "--time", "60" if kill else "0.3", "--only", "all-reduce", "--sizes",
+                          "32M" if kill else "8", RH_COMM_LOG="on", RH_COMM_TRACE=folder)
+        self.assertIn("3 ranks", processes[0].stderr.readline())
+        if kill:
+            processes[2].send_signal(signal.SIGKILL)
+        finish(processes)
+        files = sorted(str(path) for path in pathlib.Path(folder).glob("*.rhtrace"))
+        self.assertEqual(len(files), 3)
+        done = call("trace", "-o", "json", *files)
+        return json.loads(done.stdout), done.returncode
+
+    def test_a_killed_rank_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result, status = self.traced(folder, True)
+        left = [rank["left"] for rank in result["ranks"]]
+        self.assertEqual(left, [True, True, False])
+        # it may have died in an operation to which it had come; then the others failed in the same one
+        last = [max([op["number"] for op in rank["operations"] if "number" in op], default=0)
+                for rank in result["ranks"]]
+        if last[2] < max(last):
+            self.assertEqual(status, 1)
+            self.assertEqual(result["findings"][0]["ranks"], [2], result["findings"])
+            self.assertEqual(result["findings"][0]["number"], last[2] + 1)
+
+    def test_all_came(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result, status = self.traced(folder, False)
+            text = call("trace", *(str(path) for path in pathlib.Path(folder).glob("*")), program=PROGRAM)
+        self.assertEqual((status, result["findings"]), (0, []))
+        self.assertTrue(all(rank["left"] for rank in result["ranks"]))
+        self.assertIn("fine: all ranks have come", text.stdout)
+        self.assertIn("rank 0 on ", text.stdout)
+
+    def test_mistakes(self):
+        with tempfile.NamedTemporaryFile() as empty:
+            rows = [(["/nonexistent/x"], '"/nonexistent/x": No such file'), ([], "missing operand"),
+                    ([empty.name], "not a trace of this version"), (["-o", "xml", "x"], '"xml" is none of')]
+            for words, message in rows:
+                done = call("trace", *words)
+                self.assertEqual(done.returncode, 2, (words, done.stderr))
+                self.assertIn(message, done.stderr)
+        done = call("check", "--local", "1", *QUICK, RH_COMM_TRACE="/nonexistent")
+        self.assertEqual(done.returncode, CONFIGURATION)
+        self.assertIn('RH_COMM_TRACE: create "/nonexistent/rank-0.rhtrace"', done.stderr)
+
+
 class Mistakes(unittest.TestCase):
     def test_status_and_words(self):
         rows = [
