@@ -215,14 +215,18 @@ static void progress_plain(const char *text, size_t length, struct rh_str *out)
 	}
 }
 
+bool rh_progress_is_likely(const char *text, size_t length)
+{
+	return memchr(text, '/', length) || memmem(text, length, " of ", 4);
+}
+
 bool rh_progress_read(struct rh_progress *progress, const char *text, size_t length)
 {
 	rh_auto_str plain = {0};
 	const char *start;
 	bool words;
 
-	/* most lines have none of it, and there may be a million a second */
-	if (!memchr(text, '/', length) && !memmem(text, length, " of ", 4))
+	if (!rh_progress_is_likely(text, length))
 		return false;
 	progress_plain(text, length > PROGRESS_TEXT_MAX ? PROGRESS_TEXT_MAX : length, &plain);
 	start = progress_skip(rh_str_text(&plain), " \b");

@@ -29,6 +29,8 @@ struct rh_progress {
 	struct rh_progress_part step;  /**< of the present epoch; also batches and bytes */
 };
 
+/** A quick look. @return false: the line has no progress. Most lines have none, and there may be a million a second. */
+bool rh_progress_is_likely(const char *text, size_t length);
 /**
  * Read one line, or one state of a line that is written over. What it has replaces what was known; a new epoch without
  * a step removes the step. @param text any bytes, @p length of them; the start of long lines is read alone

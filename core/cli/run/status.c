@@ -51,19 +51,20 @@ static void status_add(struct rh_status_replicas *replicas, const struct rh_stat
 	grown[replicas->count++] = *replica;
 }
 
-void rh_status_read_line(struct rh_status_line *status, const char *name, const char *text, size_t length, int64_t now)
+bool rh_status_read_line(struct rh_status_line *status, const char *name, const char *text, size_t length, int64_t now)
 {
 	struct rh_status_replica *replica = status_find(&status->progress, name);
 	struct rh_status_replica fresh = {.at = now};
 
 	if (!rh_progress_read(replica ? &replica->progress : &fresh.progress, text, length))
-		return;
+		return false;
 	if (replica) {
 		replica->at = now;
-		return;
+		return true;
 	}
 	fresh.name = rh_strdup(name);
 	status_add(&status->progress, &fresh);
+	return true;
 }
 
 const struct rh_progress *rh_status_progress(const struct rh_status_line *status, int64_t now)

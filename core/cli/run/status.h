@@ -33,9 +33,9 @@ struct rh_status_line {
 void rh_status_deinit(struct rh_status_line *status);
 /**
  * Read a line of a replica for its progress. Does nothing when memory is out. @param name "job/worker-1"
- * @param now monotonic microseconds
+ * @param now monotonic microseconds. @return whether it has any
  */
-void rh_status_read_line(struct rh_status_line *status, const char *name, const char *text, size_t length, int64_t now);
+bool rh_status_read_line(struct rh_status_line *status, const char *name, const char *text, size_t length, int64_t now);
 /**
  * Find the progress that stands for all: of the replica that is behind all others. One that has written nothing of it
  * for a minute counts only if all have. @return borrowed; NULL: none

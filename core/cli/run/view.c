@@ -67,11 +67,11 @@ static void view_progress(struct rh_text_view *view, const struct rh_output_line
 	size_t length = line->length;
 	const char *text = rh_line_last_state(line->text, &length);
 
-	if (view->quiet || !view->live.on)
+	if (view->quiet || !view->live.on || !rh_progress_is_likely(text, length))
 		return;
 	rh_str_appendf(&name, "%s/%s", line->job, line->replica);
-	rh_status_read_line(&view->status, rh_str_text(&name), text, length, rh_clock_monotonic());
-	(void)view_compose(view);
+	if (rh_status_read_line(&view->status, rh_str_text(&name), text, length, rh_clock_monotonic()))
+		(void)view_compose(view);
 }
 
 /* @return whether the line is a progress bar that was written over so often that it came as a piece of a long line */

@@ -27,7 +27,7 @@ static struct rh_status_line full(void)
 
 static void read_line(struct rh_status_line *status, const char *name, const char *text, int64_t now)
 {
-	rh_status_read_line(status, name, text, strlen(text), now);
+	(void)rh_status_read_line(status, name, text, strlen(text), now);
 }
 
 static void expect(const struct rh_status_line *status, size_t width, const char *shown)
