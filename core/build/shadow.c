@@ -82,7 +82,11 @@ int rh_build_find_shadowed(const struct rh_snapshot *snapshot, struct rh_finding
 {
 	rh_auto(builder) builder = NULL;
 	struct rh_error unused = {0};
-	int r = rh_builder_new(snapshot, &builder, err);
+	int r;
+
+	if (!rh_lookups_are_complete(snapshot->job->kind, snapshot->lookups))
+		return 0;
+	r = rh_builder_new(snapshot, &builder, err);
 
 	for (size_t i = 0; r == 0 && i < snapshot->job->spec_count; i++) {
 		struct shadow_call call = {.job = snapshot->job, .spec = &snapshot->job->specs[i], .findings = findings};

@@ -60,5 +60,7 @@ int rh_build_validate(const struct rh_snapshot *snapshot, struct rh_findings *fi
 {
 	int r = rh_host_validate(snapshot, findings, err);
 
+	if (!rh_lookups_are_complete(snapshot->job->kind, snapshot->lookups))
+		return r;
 	return r == 0 ? validate_all_mounts(snapshot, findings, err) : r;
 }

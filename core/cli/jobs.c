@@ -6,6 +6,7 @@
 #include "build/validate.h"
 #include "cli/cli.h"
 #include "cli/jobs.h"
+#include "cli/objects.h"
 #include "cli/override/override.h"
 #include "cli/session.h"
 #include "host/foreign.h"
@@ -74,20 +75,24 @@ static int jobs_find_unknown(const struct jobs_reading *reading, const struct rh
 	return findings->failed ? rh_fail_oom(err) : 0;
 }
 
-static int jobs_validate(struct jobs_reading *reading, const struct rh_job *job, const char *source,
-                         struct rh_error *err)
+static int jobs_validate(struct jobs_reading *reading, size_t place, struct rh_error *err)
 {
+	struct rh_jobs *jobs = reading->jobs;
+	const struct rh_job *job = jobs->items[place];
 	rh_auto_findings findings = {0};
 	struct rh_snapshot snapshot = {.host = reading->session->host, .job = job};
 	int r = jobs_find_unknown(reading, job, &findings, err);
 
+	if (r == 0 && rh_objects_look_up(reading->session, job, &jobs->manifest, &jobs->lookups[place], &findings) < 0)
+		r = rh_fail_oom(err);
+	snapshot.lookups = jobs->lookups[place];
 	if (r == 0)
 		r = rh_build_validate(&snapshot, &findings, err);
 	if (r == 0)
 		r = rh_build_find_shadowed(&snapshot, &findings, err);
 	if (r < 0)
 		return r;
-	jobs_print_findings(&findings, source, job);
+	jobs_print_findings(&findings, jobs->sources[place], job);
 	reading->errors += rh_findings_errors(&findings);
 	return 0;
 }
@@ -114,7 +119,7 @@ static int jobs_add(struct jobs_reading *reading, const struct rh_manifest_objec
 		return r;
 	jobs->items[jobs->count] = job;
 	jobs->sources[jobs->count++] = from->source;
-	return jobs_validate(reading, job, from->source, err);
+	return jobs_validate(reading, jobs->count - 1, err);
 }
 
 static int jobs_collect(struct jobs_reading *reading, struct rh_error *err)
@@ -129,7 +134,8 @@ static int jobs_collect(struct jobs_reading *reading, struct rh_error *err)
 		return r;
 	jobs->items = rh_alloc_array(manifest->count + 1, sizeof(struct rh_job *));
 	jobs->sources = rh_alloc_array(manifest->count + 1, sizeof(char *));
-	if (!jobs->items || !jobs->sources)
+	jobs->lookups = rh_alloc_array(manifest->count + 1, sizeof(*jobs->lookups));
+	if (!jobs->items || !jobs->sources || !jobs->lookups)
 		return rh_fail_oom(err);
 	for (size_t i = 0; i < manifest->count && r == 0; i++)
 		if (rh_jobs_is_job(reading->session, manifest->items[i].object))
@@ -161,7 +167,10 @@ int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, str
 int rh_jobs_check(const struct rh_session *session, struct rh_jobs *jobs, const char *from, struct rh_error *err)
 {
 	struct jobs_reading reading = {.session = session, .jobs = jobs};
-	int r = jobs_collect(&reading, err);
+	int r = rh_objects_add_installed(session, &jobs->manifest, err);
+
+	if (r == 0)
+		r = jobs_collect(&reading, err);
 
 	rh_json_free(reading.pod_schema);
 	if (r < 0)
@@ -175,10 +184,13 @@ int rh_jobs_check(const struct rh_session *session, struct rh_jobs *jobs, const 
 
 void rh_jobs_close(struct rh_jobs *jobs)
 {
-	for (size_t i = 0; i < jobs->count; i++)
+	for (size_t i = 0; i < jobs->count; i++) {
 		rh_job_free(jobs->items[i]);
+		rh_lookups_free(jobs->lookups[i]);
+	}
 	rh_free(jobs->items);
 	rh_free((void *)jobs->sources);
+	rh_free(jobs->lookups);
 	rh_manifest_deinit(&jobs->manifest);
 	*jobs = (struct rh_jobs){0};
 }

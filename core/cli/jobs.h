@@ -16,8 +16,9 @@
 /** Jobs of the files that the operands name, parsed and checked. All zero is empty. */
 struct rh_jobs {
 	struct rh_manifest manifest;
-	struct rh_job **items; /**< jobs in the order of the files; owned */
-	const char **sources;  /**< file and position of each; borrowed from the manifest */
+	struct rh_job **items;       /**< jobs in the order of the files; owned */
+	const char **sources;        /**< file and position of each; borrowed from the manifest */
+	struct rh_lookups **lookups; /**< other objects that each names; NULL where its kind looks up none; owned */
 	size_t count;
 };
 
@@ -30,7 +31,10 @@ struct rh_jobs {
  */
 int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
                  struct rh_error *err);
-/** rh_jobs_open() for a manifest that was read before. @param from names its files in messages. @return likewise */
+/**
+ * rh_jobs_open() for a manifest that was read before; what plugins install for its jobs is appended (cli/objects.h).
+ * @param from names its files in messages. @return likewise
+ */
 int rh_jobs_check(const struct rh_session *session, struct rh_jobs *jobs, const char *from, struct rh_error *err);
 /**
  * @return whether an object of a file is, or was meant to be, a job: its kind is served by a plugin, in any group; or

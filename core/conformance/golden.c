@@ -11,6 +11,7 @@
 #include "build/build.h"
 #include "build/validate.h"
 #include "host/host.h"
+#include "job/lookup_files.h"
 
 /** Largest recorded file. */
 #define GOLDEN_FILE_MAX ((size_t)64 << 20)
@@ -71,6 +72,9 @@ static int golden_check(const struct rh_snapshot *snapshot, struct rh_error *err
 	rh_auto_str words = {0};
 	int r = rh_build_validate(snapshot, &findings, err);
 
+	if (r == 0 && rh_lookups_report(snapshot->lookups, "any of them", &findings) < 0)
+		r = rh_fail_oom(err);
+
 	if (r < 0 || rh_findings_errors(&findings) == 0)
 		return r;
 	rh_findings_print_v1(&findings, &words);
@@ -89,16 +93,21 @@ static int golden_add(struct rh_json *list, const struct rh_job *job, const stru
 	return rh_json_append(list, rh_take(row));
 }
 
-static int golden_job(const struct rh_host *host, const struct rh_manifest_object *from, struct rh_json *list,
-                      struct rh_error *err)
+/* @param files what the job names may be in them, too */
+static int golden_job(const struct rh_host *host, const struct rh_manifest *files,
+                      const struct rh_manifest_object *from, struct rh_json *list, struct rh_error *err)
 {
 	rh_auto(job) job = NULL;
+	rh_auto(lookups) lookups = NULL;
 	rh_auto_str text = {0};
 	struct rh_snapshot snapshot = {.host = host};
 	struct rh_json *object = rh_json_copy(from->object);
 	int r = object ? rh_host_parse(host, object, &job, err) : rh_fail_oom(err);
 
+	if (r == 0 && rh_lookups_of_files(job, files, &lookups) < 0)
+		r = rh_fail_oom(err);
 	snapshot.job = job;
+	snapshot.lookups = lookups;
 	if (r == 0)
 		r = golden_check(&snapshot, err);
 	if (r == 0)
@@ -122,7 +131,7 @@ int rh_golden_render(const struct rh_config *config, const char *file, const str
 		const struct rh_json *object = jobs->items[i].object;
 
 		if (rh_host_kind(host, rh_json_string_at(object, "apiVersion"), rh_json_string_at(object, "kind"), NULL))
-			r = golden_job(host, &jobs->items[i], list, err);
+			r = golden_job(host, jobs, &jobs->items[i], list, err);
 	}
 	if (r < 0)
 		return r;

@@ -66,6 +66,9 @@ struct rh_world {
 	size_t child_count;
 	const struct rh_json *objects;     /**< result of rh_build_objects(), an array; NULL: none */
 	const struct rh_gang *gang;        /**< NULL: there is no gang scheduler */
+	const struct rh_lookups *lookups;  /**< other objects that the job names; NULL: none, or see waiting */
+	const char *waiting;               /**< for which of them the job has to wait, as a sentence; NULL: for none */
+	int64_t waiting_until;             /**< when they are looked for again; microseconds */
 	const struct rh_refusal *refusals; /**< oldest first */
 	size_t refusal_count;
 	const char *breach; /**< how the plugin broke its contract, so that a retry is useless; or NULL */

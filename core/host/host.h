@@ -22,6 +22,7 @@
 #include "config/gang.h"
 #include "job/addresses.h"
 #include "job/job.h"
+#include "job/lookups.h"
 #include "job/pod.h"
 #include "job/rules/findings.h"
 #include "job/version.h"
@@ -158,6 +159,7 @@ struct rh_snapshot {
 	bool *looked; /**< set when the plugin looked at single replicas, so that its answer follows them; may be NULL */
 	bool stored;  /**< the job is as a store delivered it, so that UID and resourceVersion identify its content */
 	const int32_t *held; /**< for each of job->specs: replicas that the last judge() held back; NULL: none */
+	const struct rh_lookups *lookups; /**< other objects that the job names; NULL: none were looked up */
 	int32_t attempt;
 	bool suspended; /**< the job is, or is to be, suspended */
 	bool finished;
@@ -193,7 +195,10 @@ struct rh_judgement {
 /** Free it and make it empty. */
 void rh_judgement_deinit(struct rh_judgement *judgement);
 
-/** Rules of the core (rh_job_validate) and of the job's plugin. @return 0, RH_ENOMEM or RH_EPLUGIN */
+/**
+ * Rules of the core (rh_job_validate), and of the job's plugin once the objects that it reads are there
+ * (rh_lookups_are_complete()). @return 0, RH_ENOMEM or RH_EPLUGIN
+ */
 int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err);
 /**
  * Let the plugin edit @p pod, the body of replica @p index of @p type, which has template, labels, owner and ports

@@ -285,3 +285,23 @@ const struct rh_json *rh_manifest_find(const struct rh_manifest *manifest, const
 	}
 	return NULL;
 }
+
+int rh_manifest_move(struct rh_manifest *to, struct rh_manifest *from)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < from->count && r == 0; i++) {
+		struct rh_manifest_object *item = &from->items[i];
+
+		if (rh_manifest_find(to, rh_fields_text_or_empty(item->object, "kind"), manifest_namespace(item->object),
+		                     manifest_text(item->object, "metadata.name")))
+			continue;
+		r = manifest_grow(to);
+		if (r < 0)
+			break;
+		to->items[to->count++] = *item;
+		*item = (struct rh_manifest_object){0};
+	}
+	rh_manifest_deinit(from);
+	return r;
+}

@@ -45,6 +45,11 @@ int rh_manifest_read(struct rh_manifest *manifest, const char *path, struct rh_e
 /** rh_manifest_read() of a text that is in memory; @p source names it in messages. */
 int rh_manifest_parse(struct rh_manifest *manifest, const char *source, const char *text, size_t length,
                       struct rh_error *err);
+/**
+ * Move the objects of @p from to the end of @p to; one whose kind, namespace and name @p to has is dropped. @p from is
+ * empty afterwards. @return 0 or RH_ENOMEM, then some are moved
+ */
+int rh_manifest_move(struct rh_manifest *to, struct rh_manifest *from);
 /** @return the object of @p kind, @p namespace_ ("default" where an object names none) and @p name, borrowed, or NULL
  */
 const struct rh_json *rh_manifest_find(const struct rh_manifest *manifest, const char *kind, const char *namespace_,

@@ -67,6 +67,12 @@ struct rh_head {
 struct rh_view;  /**< opaque: one job and its state at one moment; lives as long as the call */
 struct rh_reply; /**< opaque: gathers the answer of one call */
 
+/** @name Since 1.2: what becomes of an entry of rh_kind.lookups (rh_services.lookup) @{ */
+#define RH_LOOKUP_FOUND 1   /**< the object exists */
+#define RH_LOOKUP_ABSENT 2  /**< it does not, or it is not looked for */
+#define RH_LOOKUP_UNNAMED 3 /**< the job does not name one */
+/** @} */
+
 /** @name Flags of a replica type (rh_replica_type.flags) @{ */
 #define RH_REPLICA_LEADER UINT32_C(1)    /**< every pod of this type has the master role */
 #define RH_REPLICA_REQUIRED UINT32_C(2)  /**< a job without this type is refused */
@@ -216,6 +222,24 @@ struct rh_kind {
 	 * names, and hostname and subdomain, which pod() sets. NULL: the name of the replica's Service.
 	 */
 	const char *host_name;
+	/**
+	 * Since 1.2. Other objects that operations read (rh_services.lookup): a JSON array of objects with
+	 *  - "name": lower-case letters; paths call the object "@NAME";
+	 *  - "apiVersion", and "kinds": what may be read, objects with "kind", "plural" and "scope" (Cluster or Namespaced:
+	 *    then it is in the namespace of the job);
+	 *  - "kind": which of kinds, a text or {"from": path of the job, "default": kind}; absent: the first. A job that
+	 *    names another one is not valid;
+	 *  - "object": its name, {"from": path of the job, "default": name} or {"pattern": a text with {job}};
+	 * and where they are wished
+	 *  - "required": false lets operations see that it is absent; else a job without it waits and none is called;
+	 *  - "own": true: the object counts only when the job is its controller, else it is absent; never required;
+	 *  - "unless": name of an entry without unless; when its object is found, this one is absent and not required;
+	 *  - "parse": paths of texts that are YAML or JSON: the value takes the place of the text; a job that names an
+	 *    object with a text that is neither is not valid;
+	 *  - "metadata": true: nothing but its metadata is read.
+	 * At most 16 entries. NULL: none.
+	 */
+	const char *lookups;
 };
 
 /** One replica. */
@@ -292,7 +316,8 @@ struct rh_made {
 };
 
 /**
- * Services of the host. Append only. Paths are those of the job object: "spec.elasticPolicy.rdzvConf[0].key".
+ * Services of the host. Append only. Paths are those of the job object: "spec.elasticPolicy.rdzvConf[0].key"; since
+ * 1.2 also of an object that the job names, below "@" and a name (lookup).
  */
 struct rh_services {
 	struct rh_head head; /**< check RH_HAS before using a service that a later minor version added */
@@ -445,6 +470,12 @@ struct rh_services {
 	 * @return 0 or a negative status (RH_EPLUGIN: no such field, or no JSON)
 	 */
 	int32_t (*status)(struct rh_reply *reply, const char *field, const char *json);
+	/**
+	 * Since 1.2. Ask for an entry of rh_kind.lookups. Paths of all services that read begin with "@NAME." for the
+	 * object that was found: text(view, "@runtime.spec.image"); size(view, "@runtime"); so may the path of refuse().
+	 * @return RH_LOOKUP_*; -1: the kind has no such entry
+	 */
+	int32_t (*lookup)(const struct rh_view *view, const char *name);
 };
 
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/jobs.h"
+#include "cli/objects.h"
 #include "cli/output.h"
 #include "cli/override/override.h"
 #include "cli/run/preflight.h"
@@ -25,7 +26,7 @@ struct lint {
 	struct rh_runtime_spec_machine machine;
 	bool local;                         /* what `run` checks before it starts is checked, too */
 	struct rh_preflight preflight;      /* used where it is */
-	struct rh_manifest files;           /* likewise: the objects of all files; empty where one is standard input */
+	struct rh_manifest files;           /* the objects of all files; empty where one is standard input */
 	const struct rh_manifest *manifest; /* of the file under work */
 	size_t errors;
 	size_t warnings;
@@ -76,13 +77,18 @@ static int lint_report(struct lint *lint, const struct rh_manifest_object *item,
 	return r;
 }
 
-/* What was read from standard input is read once, so its ConfigMaps are looked for only there. */
+/* What was read from standard input is read once, so what its jobs name is looked for only there. */
+static const struct rh_manifest *lint_objects(const struct lint *lint)
+{
+	return lint->files.count > 0 ? &lint->files : lint->manifest;
+}
+
 static int lint_preflight(const struct lint *lint, const struct rh_manifest_object *item, const struct rh_job *job,
                           struct rh_findings *findings, struct rh_error *err)
 {
 	struct rh_preflight preflight = lint->preflight;
 
-	preflight.manifest = lint->files.count > 0 ? &lint->files : lint->manifest;
+	preflight.manifest = lint_objects(lint);
 	return rh_preflight_check_job(&preflight, lint->session->host, job, item->source, findings, err);
 }
 
@@ -91,6 +97,7 @@ static int lint_rules(const struct lint *lint, const struct rh_manifest_object *
                       struct rh_error *err)
 {
 	rh_auto(job) job = NULL;
+	rh_auto(lookups) lookups = NULL;
 	struct rh_json *copy = rh_json_copy(item->object);
 	struct rh_snapshot snapshot = {.host = lint->session->host};
 	int r;
@@ -104,7 +111,10 @@ static int lint_rules(const struct lint *lint, const struct rh_manifest_object *
 		return rh_findings_errors(findings) ? 0 : rh_findings_add(findings, RH_FINDING_ERROR, "", "%s", err->message);
 	if (r < 0)
 		return r;
+	if (rh_objects_look_up(lint->session, job, lint_objects(lint), &lookups, findings) < 0)
+		return rh_fail_oom(err);
 	snapshot.job = job;
+	snapshot.lookups = lookups;
 	r = rh_build_validate(&snapshot, findings, err);
 	if (r == 0)
 		r = rh_build_find_shadowed(&snapshot, findings, err);
@@ -249,7 +259,7 @@ static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 {
 	rh_auto_manifest manifest = {0};
 	struct rh_error reason = {0};
-	size_t before;
+	size_t before, count;
 	int r = rh_manifest_read(&manifest, path, &reason);
 
 	if (r == RH_ENOMEM)
@@ -261,7 +271,10 @@ static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 		return r;
 	before = lint->jobs + lint->others;
 	lint->manifest = &manifest;
-	for (size_t i = 0; i < manifest.count && r == 0; i++)
+	count = manifest.count;
+	if (lint->files.count == 0)
+		r = rh_objects_add_installed(lint->session, &manifest, err);
+	for (size_t i = 0; i < count && r == 0; i++)
 		r = lint_item(lint, &manifest.items[i], err);
 	if (r == 0 && lint->jobs + lint->others == before)
 		r = lint_no_job(lint, &manifest, err);
@@ -273,16 +286,30 @@ static int lint_file(struct lint *lint, const char *path, struct rh_error *err)
 static int lint_read_all(const struct rh_cli *cli, struct lint *lint, struct rh_error *err)
 {
 	bool files = true;
+	int r;
 
-	lint->preflight.config = lint->session->config;
-	rh_preflight_machine_read(lint->machine.can_mount, &lint->preflight.machine);
 	for (size_t i = 0; i < cli->operand_count; i++)
 		files = files && strcmp(cli->operands[i], "-") != 0;
 	for (size_t i = 0; files && i < cli->operand_count; i++) {
 		if (rh_manifest_read(&lint->files, cli->operands[i], NULL) == RH_ENOMEM)
 			return rh_fail_oom(err);
 	}
-	return rh_override(cli, lint->session->host, &lint->files, err);
+	r = rh_override(cli, lint->session->host, &lint->files, err);
+	return r == 0 ? rh_objects_add_installed(lint->session, &lint->files, err) : r;
+}
+
+static bool lint_looks_up(const struct rh_host *host)
+{
+	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
+		struct rh_plugin_info info;
+
+		rh_host_plugin(host, i, &info);
+		for (const struct rh_kind *const *kind = info.kinds; *kind; kind++) {
+			if (rh_lookups_text(*kind))
+				return true;
+		}
+	}
+	return false;
 }
 
 static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_error *err)
@@ -295,7 +322,11 @@ static int lint_files(const struct rh_cli *cli, struct lint *lint, struct rh_err
 		lint->report = rh_json_new_array();
 		r = lint->report ? 0 : rh_fail_oom(err);
 	}
-	if (r == 0 && lint->local)
+	if (lint->local) {
+		lint->preflight.config = lint->session->config;
+		rh_preflight_machine_read(lint->machine.can_mount, &lint->preflight.machine);
+	}
+	if (r == 0 && (lint->local || lint_looks_up(lint->session->host)))
 		r = lint_read_all(cli, lint, err);
 	for (size_t i = 0; i < cli->operand_count && r == 0; i++)
 		r = lint_file(lint, cli->operands[i], err);

@@ -82,10 +82,12 @@ static bool render_is_due(const struct rh_job *job)
 	return rh_job_is_ours(job) && !job->policy.suspend;
 }
 
-static int render_job(const struct rh_session *session, const struct rh_job *job, struct rh_json *items,
+static int render_job(const struct rh_session *session, const struct rh_jobs *jobs, size_t place, struct rh_json *items,
                       struct rh_error *err)
 {
-	const struct rh_snapshot snapshot = {.host = session->host, .job = job, .gang = &session->config->gang};
+	const struct rh_job *job = jobs->items[place];
+	const struct rh_snapshot snapshot = {
+		.host = session->host, .job = job, .gang = &session->config->gang, .lookups = jobs->lookups[place]};
 	rh_auto(builder) builder = NULL;
 	int r;
 
@@ -106,7 +108,7 @@ static int render_jobs(const struct rh_session *session, const struct rh_jobs *j
 	int r = items ? 0 : rh_fail_oom(err);
 
 	for (size_t i = 0; r == 0 && i < jobs->count; i++)
-		r = render_job(session, jobs->items[i], items, err);
+		r = render_job(session, jobs, i, items, err);
 	if (r < 0)
 		return r;
 	*ret_list = rh_cli_list(rh_take(items));
@@ -152,7 +154,8 @@ const struct rh_command rh_command_render = {
 		"cluster. A job that is suspended or managed by another controller has none.\n"
 		"CUSTOM_CLUSTER_DOMAIN counts as it does for the controller. The status of a job counts for nothing, and of\n"
 		"metadata.generateName the same name is made each time: bbbbb, bbbbc, ... are put behind it.\n"
-		"ConfigMaps and Secrets that stand beside the jobs are read, not printed. FILE may be - for standard input.\n\n"
+		"ConfigMaps, Secrets and what else jobs name is read from the files, not printed. FILE may be - for standard "
+        "input.\n\n"
 		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or files, or a job that is not valid.",
 	.options = render_options,
 	.operands_min = 1,

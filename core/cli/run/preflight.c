@@ -225,11 +225,11 @@ static int plan_containers(const struct rh_config *config, const struct rh_json 
 	return 0;
 }
 
-static int plan_replicas(const struct rh_session *session, const struct rh_job *job, struct rh_json *replicas,
-                         struct rh_error *err)
+static int plan_replicas(const struct rh_session *session, const struct rh_jobs *jobs, const struct rh_job *job,
+                         struct rh_json *replicas, struct rh_error *err)
 {
 	rh_auto_preflight_pods pods = {{NULL}};
-	int r = rh_preflight_pods_make(session->host, job, &pods, err);
+	int r = rh_preflight_pods_make(session->host, job, &jobs->manifest, &pods, err);
 
 	for (size_t i = 0; i < job->spec_count && r == 0; i++) {
 		const struct rh_json *spec = rh_json_get(pods.items[i], "spec");
@@ -248,9 +248,11 @@ static int plan_replicas(const struct rh_session *session, const struct rh_job *
 	return r;
 }
 
-static int plan_job(const struct rh_session *session, const struct rh_job *job, const char *source,
+static int plan_job(const struct rh_session *session, const struct rh_jobs *jobs, size_t place,
                     struct rh_json **ret_plan, struct rh_error *err)
 {
+	const struct rh_job *job = jobs->items[place];
+	const char *source = jobs->sources[place];
 	rh_auto(json) plan = rh_json_new_object();
 	struct rh_json *replicas;
 	int r;
@@ -260,7 +262,7 @@ static int plan_job(const struct rh_session *session, const struct rh_job *job, 
 	    rh_json_set_string(plan, "source", source) < 0)
 		return rh_fail_oom(err);
 	replicas = rh_json_ensure_array(plan, "replicas");
-	r = replicas ? plan_replicas(session, job, replicas, err) : rh_fail_oom(err);
+	r = replicas ? plan_replicas(session, jobs, job, replicas, err) : rh_fail_oom(err);
 	if (r == 0)
 		*ret_plan = rh_take(plan);
 	return r;
@@ -310,7 +312,7 @@ int rh_run_print_plan(const struct rh_session *session, const struct rh_jobs *jo
 
 	for (size_t i = 0; i < jobs->count; i++) {
 		rh_auto(json) plan = NULL;
-		int r = plan_job(session, jobs->items[i], jobs->sources[i], &plan, err);
+		int r = plan_job(session, jobs, i, &plan, err);
 
 		if (r < 0)
 			return r;

@@ -100,7 +100,7 @@ static int sweep_validate(struct sweep_job *at)
 	if (rh_schema_check(at->kind->schema, at->job->object, RH_SCHEMA_FIELDS | RH_SCHEMA_LIMITS | RH_SCHEMA_RULES,
 	                    &findings) < 0)
 		return RH_ENOMEM;
-	call.valid = rh_findings_errors(&findings) == 0;
+	call.valid = rh_findings_errors(&findings) == 0 && rh_lookups_are_complete(at->job->kind, at->snapshot.lookups);
 	rh_call(&call, &answer);
 	at->valid = call.valid && answer.text && answer.result == 0 && rh_findings_errors(&answer.findings) == 0;
 	sweep_keep(at, RH_STAGE_VALIDATE, "", NULL, 0, &answer);
@@ -238,18 +238,47 @@ static int sweep_operations(struct sweep_job *at)
 	return r == 0 && at->small ? sweep_states(at) : r;
 }
 
+/** An object of the author's files that the job could name; NULL: there is none. */
+static const struct rh_json *sweep_find_other(const struct rh_manifest *files, const struct rh_lookup *lookup)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		const struct rh_json *object = files->items[i].object;
+
+		if (rh_text_equal(rh_json_string_at(object, "kind"), lookup->kind) &&
+		    rh_text_equal(rh_json_string_at(object, "apiVersion"), lookup->api_version))
+			return object;
+	}
+	return NULL;
+}
+
+/** Of each entry the first object that fits, whatever name the made job has for it. A job without one is not valid. */
+static int sweep_look_up(const struct sweep *sweep, const struct rh_job *job, struct rh_lookups **ret_lookups)
+{
+	struct rh_lookup *due;
+	int r = rh_lookups_new(job, ret_lookups);
+
+	while (r == 0 && *ret_lookups && (due = rh_lookups_due(*ret_lookups)))
+		r = rh_lookups_keep(*ret_lookups, due, sweep_find_other(sweep->how->jobs, due));
+	return r;
+}
+
 /** Call all operations with a job. An object that the core does not take for a job is left out. */
 static int sweep_job(struct sweep *sweep, struct sweep_kind *kind, const char *label, const struct rh_json *object,
                      uint64_t answers[SWEEP_ANSWERS])
 {
 	struct sweep_job at = {.sweep = sweep, .kind = kind, .label = label};
+	rh_auto(lookups) lookups = NULL;
 	struct rh_json *copy = rh_json_copy(object);
 	int r = copy ? rh_host_parse(sweep->host, copy, &at.job, NULL) : RH_ENOMEM;
 
 	if (r < 0)
 		return r == RH_ENOMEM ? r : 0;
+	if (sweep_look_up(sweep, at.job, &lookups) < 0) {
+		rh_job_free(at.job);
+		return RH_ENOMEM;
+	}
 	at.small = rh_job_total_replicas(at.job) <= SWEEP_SMALL;
-	at.snapshot = (struct rh_snapshot){.host = sweep->host, .job = at.job};
+	at.snapshot = (struct rh_snapshot){.host = sweep->host, .job = at.job, .lookups = lookups};
 	r = sweep_operations(&at);
 	memcpy(answers, at.answers, sizeof(at.answers));
 	rh_job_free(at.job);

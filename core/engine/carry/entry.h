@@ -17,6 +17,7 @@
 #include "engine/carry/job/bodies.h"
 #include "engine/carry/job/progress.h"
 #include "engine/carry/job/trees.h"
+#include "engine/carry/lookup/lookup.h"
 #include "engine/carry/request/inflight.h"
 #include "engine/carry/request/refusals.h"
 
@@ -49,6 +50,7 @@ struct rh_entry {
 	struct rh_map *backoffs; /**< "verb/kind/name" to struct rh_backoff (backoff.c) */
 	struct rh_entry_refusals refusals;
 	struct rh_entry_objects objects;
+	struct rh_entry_lookups lookups;
 	struct rh_entry_progress progress;
 	struct rh_entry_bodies bodies;
 	struct rh_entry_events events;

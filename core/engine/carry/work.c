@@ -93,6 +93,9 @@ static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, 
 		.addresses = &entry->bodies.addresses,
 		.objects = entry->objects.desired,
 		.gang = options->gang,
+		.lookups = entry->lookups.now,
+		.waiting = entry->lookups.waiting,
+		.waiting_until = entry->lookups.again_at,
 		.refusals = entry->refusals.list,
 		.refusal_count = entry->refusals.count,
 		.breach = entry->refusals.breach,
@@ -170,11 +173,14 @@ static void work_settle_invalid(struct rh_entry *entry)
 /* Decide about the job, which can be read. @return 0, a negative status, or 1 when objects are to be checked first */
 static int work_pass(struct rh_entry *entry, struct rh_plan **ret_plan, struct rh_error *err)
 {
-	int r = rh_bodies_addresses(entry, err);
+	int r = rh_lookup_gather(entry);
+	bool asks = !entry->refusals.breach && rh_lookups_are_complete(entry->kind->kind, entry->lookups.now);
 
-	if (r == 0 && !entry->refusals.breach && rh_bodies_are_needed(entry))
+	if (r == 0)
+		r = rh_bodies_addresses(entry, err);
+	if (r == 0 && asks && rh_bodies_are_needed(entry))
 		r = rh_desire(entry, err);
-	else if (r == 0 && !entry->refusals.breach && rh_map_size(entry->objects.known) > 0 && rh_job_is_ours(entry->job) &&
+	else if (r == 0 && asks && rh_map_size(entry->objects.known) > 0 && rh_job_is_ours(entry->job) &&
 	         !entry->job->deleting)
 		r = rh_desire_last(entry, err);
 	return r == 0 ? work_decide(entry, ret_plan, err) : r;

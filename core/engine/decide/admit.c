@@ -82,15 +82,24 @@ static int admit_validate(const struct rh_decision *decision, struct rh_str *mes
 	return admit_explain(decision->job, &text, message);
 }
 
+/* A job that has only waited for an object which it names has not begun. */
+static bool admit_is_new(const struct rh_job *job)
+{
+	const struct rh_job_status *status = &job->status;
+
+	return status->condition_count == 0 ||
+	       (status->condition_count == 1 && rh_job_status_condition(status, RH_CONDITION_STALLED));
+}
+
 /* A kind may let a job that is not valid wait until it is corrected. */
 static bool admit_waits(const struct rh_decision *decision)
 {
-	return decision->job->status.condition_count == 0 && !rh_conditions_invalid_fails(decision->job->kind);
+	return admit_is_new(decision->job) && !rh_conditions_invalid_fails(decision->job->kind);
 }
 
 int rh_decide_admit(struct rh_decision *decision)
 {
-	bool is_new = decision->job->status.condition_count == 0;
+	bool is_new = admit_is_new(decision->job);
 	rh_auto_str message = {0};
 	int r = admit_validate(decision, &message);
 
@@ -100,8 +109,11 @@ int rh_decide_admit(struct rh_decision *decision)
 		r = rh_fail_oom(decision->err);
 	if (r < 0 || message.length == 0)
 		return r;
-	if (!is_new)
-		return admit_emit(decision, rh_str_text(&message));
+	if (!is_new) {
+		r = admit_emit(decision, rh_str_text(&message));
+		/* its plugin cannot go on without what it reads */
+		return r == 0 && !rh_lookups_are_complete(decision->job->kind, decision->world->lookups) ? 1 : r;
+	}
 	r = rh_decide_fail(decision, true, RH_WORD_INVALID, rh_str_text(&message));
 	return r < 0 ? r : 1;
 }
@@ -111,7 +123,7 @@ int rh_decide_refuse_size(struct rh_decision *decision)
 	const struct rh_job *job = decision->job;
 	rh_auto_str message = {0};
 
-	if (job->status.condition_count > 0)
+	if (!admit_is_new(job))
 		return RH_EINVAL;
 	if (admit_explain_size(job, &message) < 0)
 		return RH_ENOMEM;

@@ -24,6 +24,8 @@
 /* Room for a note in the ledger: a prefix and a UID. */
 #define DECIDE_NOTE_SIZE 256
 #define DECIDE_NOTE_WAITING "waiting/"
+/* Of a job that waits for an object which it names. */
+#define DECIDE_WORD_WAITING "Waiting"
 
 /* Ask the plugin what its counts mean, and take its members of status. */
 static int decide_ask(struct rh_decision *decision)
@@ -49,7 +51,8 @@ static int decide_restate(struct rh_decision *decision)
 	bool finished = rh_job_status_finished(&job->status);
 
 	if (!rh_shown_schema(job->kind) || decision->world->breach || decision->world->set_aside ||
-	    !rh_decide_is_small(job) || (finished && !job->status.started_at))
+	    !rh_lookups_are_complete(job->kind, decision->world->lookups) || !rh_decide_is_small(job) ||
+	    (finished && !job->status.started_at))
 		return 0;
 	rh_decide_look(decision);
 	return decide_ask(decision);
@@ -61,7 +64,7 @@ static int decide_finished(struct rh_decision *decision)
 	const struct rh_condition *refused = rh_decide_refused(decision->job);
 	int r = 0;
 
-	if (refused && !decision->world->breach)
+	if (refused && !decision->world->breach && !decision->world->waiting)
 		r = rh_decide_reconsider(decision, refused);
 	if (r == 0)
 		r = decide_restate(decision);
@@ -382,6 +385,24 @@ static int decide_set_aside(struct rh_decision *decision)
 	return r < 0 ? r : 1;
 }
 
+/* An object that the job names is not there: nothing is decided until it is, and no pod is touched. */
+static int decide_wait(struct rh_decision *decision)
+{
+	const char *message = decision->world->waiting;
+	struct rh_job_status *status = &decision->plan->status;
+	const struct rh_condition *before = rh_job_status_condition(status, RH_CONDITION_STALLED);
+	int r;
+
+	rh_decision_wake(decision, decision->world->waiting_until);
+	if (before && before->status && strcmp(before->message, message) == 0)
+		return 1;
+	(void)rh_job_status_remove(status, RH_CONDITION_STALLED);
+	r = rh_decide_condition(decision, RH_CONDITION_STALLED, true, DECIDE_WORD_WAITING, message);
+	if (r > 0)
+		r = rh_decide_emit(decision, true, DECIDE_WORD_WAITING, message);
+	return r < 0 ? r : 1;
+}
+
 /* @return 0, a positive value when a rule ended the pass, or a negative status */
 static int decide_run(struct rh_decision *decision)
 {
@@ -394,6 +415,8 @@ static int decide_run(struct rh_decision *decision)
 		return decide_set_aside(decision);
 	if (decision->world->breach)
 		return decide_fail_breach(decision);
+	if (decision->world->waiting)
+		return decide_wait(decision);
 	r = rh_decide_admit(decision);
 	if (r != 0)
 		return r;

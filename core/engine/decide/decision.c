@@ -101,6 +101,7 @@ struct rh_snapshot rh_decision_snapshot(const struct rh_decision *decision)
 		.job = decision->job,
 		.addresses = decision->world->addresses,
 		.gang = decision->world->gang,
+		.lookups = decision->world->lookups,
 		.stored = true,
 		.attempt = decision->plan->ledger.attempt,
 		.suspended = decision->job->policy.suspend,

@@ -139,7 +139,7 @@ int rh_decide_stalled(struct rh_decision *decision)
 	const struct rh_refusal *refusal = refusal_oldest(decision);
 	bool ends = rh_job_status_finished(status) || rh_job_status_is(status, RH_CONDITION_SUSPENDED);
 
-	if (decision->world->set_aside && !ends)
+	if ((decision->world->set_aside || decision->world->waiting) && !ends)
 		return 0;
 	if (refusal && !ends)
 		return refusal_report(decision, refusal);

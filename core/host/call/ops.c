@@ -50,6 +50,7 @@ static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, 
 	call->reply.plugin = call->slot->name;
 	call->reply.object = call->object;
 	call->reply.job = job;
+	call->reply.lookups = snapshot->lookups;
 	if (call->slot->worker)
 		return 0;
 	call->guard = (struct rh_guard){.plugin = call->slot->name,
@@ -142,6 +143,19 @@ static int ops_ask(struct ops_call *call, const struct rh_snapshot *snapshot, co
 	return r < 0 ? ops_blame(call, r, err) : 0;
 }
 
+/** What is wrong with the objects that a job names, or with the names. */
+static int ops_check_lookups(const struct rh_lookups *lookups, struct rh_findings *findings)
+{
+	rh_auto_str place = {0};
+
+	if (!lookups || !lookups->flaw)
+		return 0;
+	rh_lookups_print_path(lookups, lookups->flaw_path, &place);
+	if (place.failed)
+		return RH_ENOMEM;
+	return rh_findings_add(findings, RH_FINDING_ERROR, rh_str_text(&place), "%s", lookups->flaw);
+}
+
 int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err)
 {
 	const struct rh_plugin *plugin;
@@ -149,8 +163,10 @@ int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *fin
 	int32_t result = 0;
 	int r;
 
-	if (rh_job_validate(snapshot->job, findings) < 0)
+	if (rh_job_validate(snapshot->job, findings) < 0 || ops_check_lookups(snapshot->lookups, findings) < 0)
 		return rh_fail_oom(err);
+	if (!rh_lookups_are_complete(snapshot->job->kind, snapshot->lookups))
+		return 0; /* the plugin would judge what is not there yet */
 	r = ops_begin(&call, snapshot, RH_OPERATION_VALIDATE, err);
 	if (r < 0)
 		return r;

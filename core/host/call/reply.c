@@ -99,6 +99,7 @@ int32_t rh_reply_note(struct rh_reply *reply, int32_t level, const char *text)
 int32_t rh_reply_refuse(struct rh_reply *reply, const char *path, const char *detail)
 {
 	int32_t r = reply_check(reply, RH_OPERATION_VALIDATE, "refuse");
+	rh_auto_str place = {0};
 
 	if (r < 0)
 		return r;
@@ -107,7 +108,11 @@ int32_t rh_reply_refuse(struct rh_reply *reply, const char *path, const char *de
 	r = reply_charge(reply, "refuse", path, detail);
 	if (r < 0)
 		return r;
-	return rh_findings_add(reply->findings, RH_FINDING_ERROR, path, "%s", detail) < 0 ? reply_oom(reply) : 0;
+	rh_lookups_print_path(reply->lookups, path, &place);
+	if (place.failed)
+		return reply_oom(reply);
+	return rh_findings_add(reply->findings, RH_FINDING_ERROR, rh_str_text(&place), "%s", detail) < 0 ? reply_oom(reply)
+	                                                                                                 : 0;
 }
 
 /** @return a new entry of an env list, or NULL when memory is out */

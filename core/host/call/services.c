@@ -35,6 +35,7 @@ static const struct rh_services services_table = {
 	.hold = rh_reply_hold,
 	.conclude = rh_reply_conclude,
 	.status = rh_reply_status,
+	.lookup = rh_view_lookup,
 };
 
 const struct rh_services *rh_services_table(void)

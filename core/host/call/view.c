@@ -8,10 +8,17 @@
 #include "job/conditions.h"
 #include "job/names.h"
 
-/** The value at @p path of the job; NULL when it is absent or null. */
+/** The value at @p path of the job, or of an object that it names; NULL when it is absent or null. */
 static const struct rh_json *view_at(const struct rh_view *view, const char *path)
 {
-	const struct rh_json *value = path ? rh_json_at_near(view->snapshot->job->object, path, view->spot) : NULL;
+	const struct rh_json *root = view->snapshot->job->object, *value;
+	const struct rh_lookup *lookup = NULL;
+
+	if (path && *path == '@') {
+		lookup = rh_lookups_of_path(view->snapshot->lookups, path, &path);
+		root = lookup ? lookup->object : NULL;
+	}
+	value = path && root ? rh_json_at_near(root, path, view->spot) : NULL;
 
 	return rh_json_type(value) == RH_JSON_NULL ? NULL : value;
 }
@@ -259,6 +266,24 @@ const char *rh_view_member(const struct rh_view *view, const char *path, const c
 	else
 		rh_str_appendf(&made, "%s%s", *path ? "." : "", key);
 	return rh_arena_copy(view->texts, made.failed ? NULL : rh_str_text(&made));
+}
+
+int32_t rh_view_lookup(const struct rh_view *view, const char *name)
+{
+	const char *text = rh_lookups_text(view->snapshot->job->kind);
+	const struct rh_lookup *lookup = name ? rh_lookups_find(view->snapshot->lookups, name, strlen(name)) : NULL;
+	rh_auto(json) declared = NULL;
+
+	if (lookup)
+		return lookup->state ? lookup->state : RH_LOOKUP_ABSENT;
+	/* nothing was looked up: the entries are those of the kind */
+	if (!name || !text || view->snapshot->lookups || rh_json_parse(text, strlen(text), &declared, NULL) < 0)
+		return -1;
+	for (const struct rh_json *entry = rh_json_first(declared); entry; entry = rh_json_next(entry)) {
+		if (rh_text_equal(rh_json_string_at(entry, "name"), name))
+			return RH_LOOKUP_ABSENT;
+	}
+	return -1;
 }
 
 const char *rh_view_gang(const struct rh_view *view)

@@ -64,9 +64,10 @@ struct rh_reply {
 	struct rh_judgement *judgement; /**< for judge() */
 	struct rh_str *notes;           /**< for init(): gets its notes, see rh_hello_put(); NULL: they are logged alone */
 	const struct rh_job *job;       /**< for judge() */
-	size_t bytes;                   /**< of the answer so far, see RH_ANSWER_BYTES_MAX */
-	int status;                     /**< the first error of a service, or what fail() was given; sticky */
-	struct rh_error error;          /**< its words */
+	const struct rh_lookups *lookups; /**< for refuse(); NULL: none */
+	size_t bytes;                     /**< of the answer so far, see RH_ANSWER_BYTES_MAX */
+	int status;                       /**< the first error of a service, or what fail() was given; sticky */
+	struct rh_error error;            /**< its words */
 };
 
 /** @name Services that read (view.c); they are documented in struct rh_services. @{ */
@@ -113,6 +114,8 @@ const char *rh_view_key(const struct rh_view *view, const char *path, uint32_t p
 const char *rh_view_member(const struct rh_view *view, const char *path, const char *key);
 /** @see rh_services.gang @return see there */
 const char *rh_view_gang(const struct rh_view *view);
+/** @see rh_services.lookup @return see there */
+int32_t rh_view_lookup(const struct rh_view *view, const char *name);
 /** @} */
 
 /** @name Services that answer (reply.c); they are documented in struct rh_services. @{ */

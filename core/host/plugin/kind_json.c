@@ -9,8 +9,10 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "host/plugin/lookup_json.h"
 #include "job/conditions.h"
 #include "job/kind.h"
+#include "job/lookups.h"
 #include "job/patterns.h"
 #include "job/rules/schema.h"
 #include "job/shown.h"
@@ -302,6 +304,8 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 		r = kind_json_check_conditions(rh_conditions_text(kind), err);
 	if (r == 0)
 		r = kind_json_check_status(rh_shown_schema(kind), err);
+	if (r == 0)
+		r = rh_lookup_json_check(rh_lookups_text(kind), err);
 	if (r == 0)
 		r = rh_schema_compile_rules(kind, err);
 	return r < 0 && r != RH_ENOMEM ? rh_wrap(err, r, "kind %s", kind->kind) : r;

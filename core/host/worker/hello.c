@@ -59,6 +59,7 @@ static const size_t hello_texts[] = {
 	offsetof(struct rh_kind, status_schema),
 	offsetof(struct rh_kind, pod_name),
 	offsetof(struct rh_kind, host_name),
+	offsetof(struct rh_kind, lookups),
 };
 
 #define HELLO_TEXTS (sizeof(hello_texts) / sizeof(hello_texts[0]))

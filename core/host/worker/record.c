@@ -141,6 +141,7 @@ static const struct rh_services record_services = {
 	.hold = record_hold,
 	.conclude = record_conclude,
 	.status = record_status,
+	.lookup = rh_view_lookup,
 };
 
 const struct rh_services *rh_recorder_services(void)

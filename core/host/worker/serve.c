@@ -139,7 +139,8 @@ static int serve_begin(struct serve *serve, struct serve_call *call, enum rh_ope
 	                                         .object = call->object,
 	                                         .findings = &call->findings,
 	                                         .judgement = &call->judgement,
-	                                         .job = job};
+	                                         .job = job,
+	                                         .lookups = snapshot->lookups};
 	if (operation == RH_OPERATION_POD)
 		call->target = call->recorder.reply.pod = rh_json_copy(serve->pod);
 	else if (operation == RH_OPERATION_OBJECTS || operation == RH_OPERATION_MAKE)

@@ -12,6 +12,7 @@ struct rh_received {
 	const struct rh_slot *slot;
 	struct rh_config *config; /* has nothing but settings; owned, like all below */
 	struct rh_job *job;
+	struct rh_lookups *lookups; /* NULL: none were looked up */
 	struct rh_addresses addresses;
 	struct rh_gang gang;
 	struct rh_counts counts[RH_TYPES_MAX];
@@ -54,6 +55,19 @@ static void snapshot_put_settings(struct rh_str *out, const struct rh_config *co
 	}
 }
 
+static void snapshot_put_lookups(struct rh_str *out, const struct rh_lookups *lookups)
+{
+	rh_wire_put_size(out, lookups ? (uint32_t)lookups->count : 0);
+	for (size_t i = 0; lookups && i < lookups->count; i++) {
+		const struct rh_lookup *lookup = &lookups->items[i];
+		rh_auto_free char *text = lookup->object ? rh_json_text(lookup->object) : NULL;
+
+		rh_wire_put_int(out, lookup->state);
+		rh_wire_put_text(out, text);
+		out->failed = out->failed || (lookup->object && !text);
+	}
+}
+
 void rh_snapshot_put_context(struct rh_str *out, const struct rh_slot *slot, const struct rh_snapshot *snapshot)
 {
 	uint32_t place = 0;
@@ -63,6 +77,7 @@ void rh_snapshot_put_context(struct rh_str *out, const struct rh_slot *slot, con
 	rh_wire_put_int(out, (int32_t)place);
 	snapshot_put_addresses(out, snapshot->addresses);
 	snapshot_put_settings(out, snapshot->host->config, slot->section);
+	snapshot_put_lookups(out, snapshot->lookups);
 }
 
 static void snapshot_put_conditions(struct rh_str *out, const struct rh_job_status *status)
@@ -146,6 +161,7 @@ static void received_drop_job(struct rh_received *received)
 {
 	received_drop_pods(received);
 	rh_addresses_deinit(&received->addresses);
+	rh_lookups_free(rh_take(received->lookups));
 	rh_job_free(rh_take(received->job));
 	rh_config_free(rh_take(received->config));
 }
@@ -206,9 +222,42 @@ static int received_read_settings(struct rh_received *received, struct rh_wire *
 	return 0;
 }
 
+/* What a message says of the entries of a kind; they follow from the job, which is read later. */
+struct received_lookups {
+	uint32_t count;
+	int32_t states[RH_LOOKUPS_MAX];
+	const char *texts[RH_LOOKUPS_MAX];
+};
+
+static void received_get_lookups(struct rh_wire *wire, struct received_lookups *sent)
+{
+	sent->count = rh_wire_size(wire, RH_LOOKUPS_MAX);
+	for (uint32_t i = 0; i < sent->count; i++) {
+		sent->states[i] = rh_wire_int(wire);
+		sent->texts[i] = rh_wire_text(wire);
+	}
+}
+
+static int received_make_lookups(struct rh_received *received, const struct received_lookups *sent)
+{
+	int r = sent->count > 0 ? rh_lookups_new(received->job, &received->lookups) : 0;
+
+	if (r == 0 && sent->count != (received->lookups ? received->lookups->count : 0))
+		return RH_EINVAL;
+	for (uint32_t i = 0; i < sent->count && r == 0; i++) {
+		struct rh_lookup *lookup = &received->lookups->items[i];
+
+		lookup->state = sent->states[i];
+		if (sent->texts[i])
+			r = rh_json_parse(sent->texts[i], strlen(sent->texts[i]), &lookup->object, NULL);
+	}
+	return r;
+}
+
 int rh_received_read_job(struct rh_received *received, struct rh_wire *wire)
 {
 	size_t place = (size_t)(uint32_t)rh_wire_int(wire);
+	struct received_lookups sent = {0};
 	int r;
 
 	received_drop_job(received);
@@ -216,7 +265,11 @@ int rh_received_read_job(struct rh_received *received, struct rh_wire *wire)
 	if (r == 0)
 		r = received_read_settings(received, wire);
 	if (r == 0)
+		received_get_lookups(wire, &sent);
+	if (r == 0)
 		r = received_read_object(received, wire, place);
+	if (r == 0)
+		r = received_make_lookups(received, &sent);
 	return r == 0 && wire->malformed ? RH_EINVAL : r;
 }
 
@@ -294,7 +347,8 @@ int rh_received_read_state(struct rh_received *received, struct rh_wire *wire)
 
 	if (!received->job)
 		return RH_EINVAL;
-	received->snapshot = (struct rh_snapshot){.job = received->job, .addresses = &received->addresses};
+	received->snapshot =
+		(struct rh_snapshot){.job = received->job, .addresses = &received->addresses, .lookups = received->lookups};
 	received->gang.kind = (enum rh_gang_kind)rh_wire_byte(wire);
 	rh_copy(received->gang.scheduler, sizeof(received->gang.scheduler), rh_wire_text_required(wire));
 	received->snapshot.gang = &received->gang;

@@ -8,6 +8,7 @@
 #include "base/os/file.h"
 #include "build/build.h"
 #include "job/addresses.h"
+#include "job/lookup_files.h"
 #include "local/runtime_spec.h"
 
 /* Any port: no process is started with it. */
@@ -63,13 +64,17 @@ static int pods_make_all(const struct rh_snapshot *snapshot, struct rh_preflight
 	return r;
 }
 
-int rh_preflight_pods_make(const struct rh_host *host, const struct rh_job *job, struct rh_preflight_pods *ret_pods,
-                           struct rh_error *err)
+int rh_preflight_pods_make(const struct rh_host *host, const struct rh_job *job, const struct rh_manifest *files,
+                           struct rh_preflight_pods *ret_pods, struct rh_error *err)
 {
 	struct rh_addresses addresses = {0};
-	const struct rh_snapshot snapshot = {.host = host, .job = job, .addresses = &addresses};
-	int r = pods_addresses(job, &addresses) < 0 ? rh_fail_oom(err) : pods_make_all(&snapshot, ret_pods, err);
+	rh_auto(lookups) lookups = NULL;
+	struct rh_snapshot snapshot = {.host = host, .job = job, .addresses = &addresses};
+	int r = pods_addresses(job, &addresses) < 0 || rh_lookups_of_files(job, files, &lookups) < 0 ? rh_fail_oom(err) : 0;
 
+	snapshot.lookups = lookups;
+	if (r == 0 && rh_lookups_are_complete(job->kind, lookups))
+		r = pods_make_all(&snapshot, ret_pods, err);
 	rh_addresses_deinit(&addresses);
 	return r;
 }
@@ -91,7 +96,7 @@ int rh_preflight_check_job(const struct rh_preflight *all, const struct rh_host 
 	rh_auto_preflight_pods pods = {{NULL}};
 	rh_auto_free char *folder = rh_preflight_folder(source);
 	const struct rh_preflight_job one = {job, folder, (const struct rh_json *const *)pods.items};
-	int r = folder ? rh_preflight_pods_make(host, job, &pods, err) : rh_fail_oom(err);
+	int r = folder ? rh_preflight_pods_make(host, job, all->manifest, &pods, err) : rh_fail_oom(err);
 
 	if (r < 0)
 		return r;

@@ -16,10 +16,11 @@ struct rh_preflight_pods {
 
 /** Free what @p pods owns. */
 void rh_preflight_pods_deinit(struct rh_preflight_pods *pods);
-/** Make the pods of a job; addresses in them are not those of a run. @param[out] ret_pods must be empty; deinitialised
- * by the caller, also after a failure. @return 0 or RH_ENOMEM */
-int rh_preflight_pods_make(const struct rh_host *host, const struct rh_job *job, struct rh_preflight_pods *ret_pods,
-                           struct rh_error *err);
+/** Make the pods of a job; addresses in them are not those of a run. @param files has other objects that the job names
+ * (rh_kind.lookups); NULL: none @param[out] ret_pods must be empty; deinitialised by the caller, also after a failure.
+ * @return 0 or RH_ENOMEM */
+int rh_preflight_pods_make(const struct rh_host *host, const struct rh_job *job, const struct rh_manifest *files,
+                           struct rh_preflight_pods *ret_pods, struct rh_error *err);
 /** rh_preflight_check() of @p job with its pods. @param source of the job: "job.yaml, document 2". @return 0 or
  * RH_ENOMEM */
 int rh_preflight_check_job(const struct rh_preflight *all, const struct rh_host *host, const struct rh_job *job,

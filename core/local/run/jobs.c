@@ -7,6 +7,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "job/kind.h"
+#include "job/lookup_files.h"
 #include "job/shown.h"
 #include "local/devices.h"
 #include "local/preflight/pods.h"
@@ -165,6 +166,48 @@ static int jobs_name_logs(struct rh_run *run, struct rh_error *err)
 	return 0;
 }
 
+/*
+ * The resource of an object that jobs of this run may name (rh_kind.lookups); its texts are borrowed from the object
+ * and from @p ret_declared, which the caller owns. @return whether there is one
+ */
+static bool jobs_lookup_resource(const struct rh_run *run, const struct rh_json *object, struct rh_json **ret_declared,
+                                 struct rh_resource *ret_resource, bool *ret_cluster)
+{
+	for (size_t i = 0; i < run->job_count; i++) {
+		const char *text = rh_lookups_text(run->jobs[i].job->kind);
+		rh_auto(json) declared = NULL;
+		const struct rh_json *kind;
+
+		if (!text || rh_json_parse(text, strlen(text), &declared, NULL) < 0)
+			continue;
+		kind = rh_lookups_declare(declared, object);
+		if (!kind)
+			continue;
+		*ret_resource = (struct rh_resource){rh_json_string_at(object, "apiVersion"), rh_json_string_at(kind, "kind"),
+		                                     rh_json_string_at(kind, "plural")};
+		*ret_cluster = strcmp(rh_json_string_at(kind, "scope"), "Cluster") == 0;
+		*ret_declared = rh_take(declared);
+		return true;
+	}
+	return false;
+}
+
+static void jobs_note_all_ignored(const struct rh_run *run)
+{
+	const struct rh_manifest *manifest = run->options->manifest;
+
+	for (size_t i = 0; i < manifest->count; i++) {
+		const struct rh_json *object = manifest->items[i].object;
+		rh_auto(json) declared = NULL;
+		struct rh_resource resource;
+		bool cluster;
+
+		if (!jobs_is_job(run, object) && !jobs_core_resource(object) &&
+		    !jobs_lookup_resource(run, object, &declared, &resource, &cluster))
+			jobs_note_ignored(run, &manifest->items[i]);
+	}
+}
+
 int rh_run_jobs_load(struct rh_run *run, struct rh_error *err)
 {
 	const struct rh_manifest *manifest = run->options->manifest;
@@ -178,11 +221,10 @@ int rh_run_jobs_load(struct rh_run *run, struct rh_error *err)
 
 		if (r < 0)
 			return r;
-		if (!jobs_is_job(run, item->object) && !jobs_core_resource(item->object))
-			jobs_note_ignored(run, item);
 	}
 	if (run->job_count == 0)
 		return rh_fail(err, RH_EINVAL, "there is no job to run");
+	jobs_note_all_ignored(run);
 	return jobs_name_logs(run, err);
 }
 
@@ -198,8 +240,9 @@ static void jobs_on_created(void *arg, const struct rh_outcome *outcome)
 	rh_run_note(run, outcome->message);
 }
 
+/* @param cluster it is in no namespace */
 static int jobs_create(struct rh_run *run, const struct rh_resource *resource, const struct rh_json *object,
-                       struct rh_error *err)
+                       bool cluster, struct rh_error *err)
 {
 	struct rh_store *store = rh_memory_store_face(run->store);
 	rh_auto(json) body = rh_json_copy(object);
@@ -208,7 +251,10 @@ static int jobs_create(struct rh_run *run, const struct rh_resource *resource, c
 
 	if (!metadata)
 		return rh_fail_oom(err);
-	if (!rh_json_string(rh_json_get(metadata, "namespace")) && rh_json_set_string(metadata, "namespace", "default") < 0)
+	if (cluster)
+		rh_json_remove(metadata, "namespace");
+	else if (!rh_json_string(rh_json_get(metadata, "namespace")) &&
+	         rh_json_set_string(metadata, "namespace", "default") < 0)
 		return rh_fail_oom(err);
 	rh_json_remove(body, "status"); /* a file that was exported from a cluster has one */
 	request.namespace_ = rh_json_string(rh_json_get(metadata, "namespace"));
@@ -316,19 +362,30 @@ static int jobs_watch_jobs(struct rh_run *run, struct rh_error *err)
 	return store->watch(store, &rh_resource_events, NULL, jobs_on_event, run) ? 0 : rh_fail_oom(err);
 }
 
+/* What stands beside jobs, where one of them can name it. */
+static int jobs_create_other(struct rh_run *run, const struct rh_json *object, struct rh_error *err)
+{
+	const struct rh_resource *resource = jobs_core_resource(object);
+	rh_auto(json) declared = NULL;
+	struct rh_resource other;
+	bool cluster = false;
+
+	if (resource)
+		return jobs_create(run, resource, object, false, err);
+	if (jobs_is_job(run, object) || !jobs_lookup_resource(run, object, &declared, &other, &cluster))
+		return 0;
+	return jobs_create(run, &other, object, cluster, err);
+}
+
 int rh_run_jobs_store(struct rh_run *run, struct rh_error *err)
 {
 	const struct rh_manifest *manifest = run->options->manifest;
 	int r = jobs_watch_jobs(run, err);
 
-	for (size_t i = 0; r == 0 && i < manifest->count; i++) {
-		const struct rh_resource *resource = jobs_core_resource(manifest->items[i].object);
-
-		if (resource)
-			r = jobs_create(run, resource, manifest->items[i].object, err);
-	}
+	for (size_t i = 0; r == 0 && i < manifest->count; i++)
+		r = jobs_create_other(run, manifest->items[i].object, err);
 	for (size_t i = 0; r == 0 && i < run->job_count; i++)
-		r = jobs_create(run, &run->jobs[i].resource, run->jobs[i].job->object, err);
+		r = jobs_create(run, &run->jobs[i].resource, run->jobs[i].job->object, false, err);
 	return r;
 }
 

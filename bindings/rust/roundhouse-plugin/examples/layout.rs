@@ -30,7 +30,7 @@ fn main() {
         "rh_kind", Kind, head, group, version, kind, plural, singular, framework, controller, replicas_field, types,
         leader_fallback, container, port_name, restart_policy, scale_type, port, flags, spec_schema, columns,
         rbac_rules, cel_rules, contract, replicas_path, run_policy_path, run_policy,
-        managers, spec_required, conditions, status_schema, pod_name, host_name
+        managers, spec_required, conditions, status_schema, pod_name, host_name, lookups
     );
     layout!("rh_replica", Replica, head, type_ as "type", index, rank);
     layout!("rh_counts", Counts, head, desired, active, succeeded, failed, restarting, ready);
@@ -38,7 +38,7 @@ fn main() {
     layout!(
         "rh_services", Services, head, text, integer, boolean, size, json, quote, setting, type_ as "type", replicas,
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
-        edit, object, verdict, key, member, gang, object_with, hold, conclude, status
+        edit, object, verdict, key, member, gang, object_with, hold, conclude, status, lookup
     );
     layout!("rh_object_options", ObjectOptions, head, flags, random_bytes);
     layout!("rh_made", MadeObject, head, api_version, kind, name, random, random_bytes);

@@ -173,6 +173,7 @@ pub struct Kind {
     pub status_schema: *const c_char,
     pub pod_name: *const c_char,
     pub host_name: *const c_char,
+    pub lookups: *const c_char,
 }
 
 /// struct rh_replica
@@ -261,6 +262,7 @@ pub struct Services {
     pub hold: Option<unsafe extern "C" fn(*mut Reply, *const c_char, i32, *const c_char) -> i32>,
     pub conclude: Option<unsafe extern "C" fn(*mut Reply, i32, *const c_char, *const c_char, *const c_char) -> i32>,
     pub status: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const c_char) -> i32>,
+    pub lookup: Option<unsafe extern "C" fn(*const View, *const c_char) -> i32>,
 }
 
 /// struct rh_plugin

@@ -86,6 +86,8 @@ pub struct Description {
     pub pod_name: Option<&'static str>,
     /// Since 1.2: pattern of the names by which replicas are reached on a cluster.
     pub host_name: Option<&'static str>,
+    /// Since 1.2: JSON array, other objects that a job names; reads see them below "@NAME.".
+    pub lookups: Option<&'static str>,
 }
 
 impl Description {
@@ -121,6 +123,7 @@ impl Description {
             status_schema: None,
             pod_name: None,
             host_name: None,
+            lookups: None,
         }
     }
 }
@@ -201,6 +204,7 @@ impl Kept {
             status_schema: self.optional(from.status_schema),
             pod_name: self.optional(from.pod_name),
             host_name: self.optional(from.host_name),
+            lookups: self.optional(from.lookups),
         }
     }
 }

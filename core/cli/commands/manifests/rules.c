@@ -224,15 +224,52 @@ static int rules_add_gang(const struct rh_gang *gang, struct rh_json *rules)
 	return group ? rules_add_row(rules, &row) : RH_ENOMEM;
 }
 
-/* What the kinds of plugins declare for further objects. */
+/* The right to read what an entry of rh_kind.lookups may name. */
+static int rules_add_entry(const struct rh_json *entry, struct rh_json *rules)
+{
+	static const char *const verbs[] = {"get", "list", NULL};
+	const char *api_version = rh_json_string_at(entry, "apiVersion");
+	const char *slash = strchr(api_version, '/');
+	rh_auto_free char *group = rh_strndup(api_version, slash ? (size_t)(slash - api_version) : 0);
+	rh_auto(json) made = rh_json_new_array();
+	struct rh_json *rule = group && made ? rules_begin(made, group) : NULL;
+	struct rh_json *resources = rule ? rh_json_ensure_array(rule, "resources") : NULL;
+
+	if (!resources)
+		return RH_ENOMEM;
+	for (const struct rh_json *kind = rh_json_first(rh_json_get(entry, "kinds")); kind; kind = rh_json_next(kind)) {
+		if (rh_json_append(resources, rh_json_new_string(rh_json_string_at(kind, "plural"))) < 0)
+			return RH_ENOMEM;
+	}
+	if (rules_add_words(rule, "verbs", verbs) < 0)
+		return RH_ENOMEM;
+	return rules_is_there(rules, rule) ? 0 : rh_json_append(rules, rh_json_detach_item(made, 0));
+}
+
+/* The text was checked when the plugin was loaded. */
+static int rules_add_lookups(const struct rh_kind *kind, struct rh_json *rules)
+{
+	const char *text = rh_lookups_text(kind);
+	rh_auto(json) entries = NULL;
+	int r = text ? rh_json_parse(text, strlen(text), &entries, NULL) : 0;
+
+	for (const struct rh_json *entry = rh_json_first(entries); entry && r == 0; entry = rh_json_next(entry))
+		r = rules_add_entry(entry, rules);
+	return r;
+}
+
+/* What the kinds of plugins declare for further objects, and for those that their jobs name. */
 static int rules_add_declared(const struct rh_host *host, struct rh_json *rules, struct rh_error *err)
 {
 	struct rules_cursor cursor = {0};
 	const struct rh_kind *kind;
 	int r = 0;
 
-	while (r == 0 && (kind = rules_next(host, &cursor)))
+	while (r == 0 && (kind = rules_next(host, &cursor))) {
 		r = kind->rbac_rules ? rules_add_plugin(kind, rules, err) : 0;
+		if (r == 0 && rules_add_lookups(kind, rules) < 0)
+			r = rh_fail_oom(err);
+	}
 	return r;
 }
 

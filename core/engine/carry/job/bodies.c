@@ -35,6 +35,7 @@ struct rh_snapshot rh_bodies_snapshot(const struct rh_entry *entry)
 		.job = entry->job,
 		.addresses = &entry->bodies.addresses,
 		.gang = entry->engine->options.gang,
+		.lookups = entry->lookups.now,
 		.stored = true,
 		.held = entry->progress.waiting,
 		.attempt = entry->ledger->attempt,

@@ -18,6 +18,7 @@ static void job_cache_free(struct rh_entry *entry)
 	rh_job_free(rh_take(entry->job));
 	rh_trees_forget_job(entry);
 	rh_bodies_forget(entry);
+	rh_lookup_forget(entry);
 	rh_objects_forget_desired(entry);
 	rh_parsed_set_ledger(entry, NULL);
 	rh_backoff_clear_all(entry);
