@@ -8,6 +8,7 @@ const struct rh_command *const rh_commands[] = {
 	&rh_command_logs,
 	&rh_command_attach,
 	&rh_command_describe,
+	&rh_command_view,
 	&rh_command_top,
 	&rh_command_ps,
 	&rh_command_stop,

@@ -17,6 +17,7 @@ extern const struct rh_command rh_command_ls;
 extern const struct rh_command rh_command_logs;
 extern const struct rh_command rh_command_attach;
 extern const struct rh_command rh_command_describe;
+extern const struct rh_command rh_command_view;
 extern const struct rh_command rh_command_stop;
 extern const struct rh_command rh_command_runs;
 extern const struct rh_command rh_command_rerun;

@@ -12,8 +12,8 @@ import unittest
 
 from program import PROGRAM, Case, call, job, main
 
-COMMANDS = ["run", "ls", "logs", "attach", "describe", "top", "ps", "stop", "rerun", "runs", "sweep", "render", "lint",
-            "plugins", "version", "completion", "man"]
+COMMANDS = ["run", "ls", "logs", "attach", "describe", "view", "top", "ps", "stop", "rerun", "runs", "sweep", "render",
+            "lint", "plugins", "version", "completion", "man"]
 
 
 class Help(Case):

@@ -24,7 +24,8 @@ struct rh_keep {
 	struct rh_json *state; /* NULL: nothing is kept */
 	char *logs;
 	struct rh_times *times;
-	bool failed; /* a write failed: nothing further is recorded */
+	struct rh_map *containers; /* of rh_rows_pod() */
+	bool failed;               /* a write failed: nothing further is recorded */
 };
 
 static void keep_note(const struct rh_keep *keep, const char *text)
@@ -230,10 +231,21 @@ static void keep_on_job(void *arg, const struct rh_json *object, const struct rh
 		keep->next.job(keep->next.arg, object, fault);
 }
 
+/* Starts and ends of containers, which become the time line of the run. */
+static void keep_see_pod(struct rh_keep *keep, const struct rh_json *pod)
+{
+	rh_auto(json) rows = rh_rows_pod(keep->containers, pod);
+
+	while (rh_json_size(rows) > 0)
+		keep_append(keep, rh_json_detach_item(rows, 0));
+}
+
 static void keep_on_pod(void *arg, const struct rh_json *pod)
 {
-	const struct rh_keep *keep = arg;
+	struct rh_keep *keep = arg;
 
+	if (keep_records(keep))
+		keep_see_pod(keep, pod);
 	if (keep->next.pod)
 		keep->next.pod(keep->next.arg, pod);
 }
@@ -315,7 +327,8 @@ static int keep_open_parts(struct rh_keep *keep, const struct rh_keep_start *sta
 	keep->logs = rh_path_join(keep->folder.path, RH_KEEP_LOGS);
 	times = rh_path_join(keep->folder.path, RH_KEEP_TIMES);
 	keep->times = times ? rh_times_new(times) : NULL;
-	return keep->logs && keep->times ? 0 : rh_fail_oom(err);
+	keep->containers = rh_map_new();
+	return keep->logs && keep->times && keep->containers ? 0 : rh_fail_oom(err);
 }
 
 int rh_keep_open(struct rh_keep *keep, const struct rh_keep_start *start, struct rh_error *err)
@@ -371,6 +384,7 @@ void rh_keep_free(struct rh_keep *keep)
 		return;
 	rh_keep_folder_close(&keep->folder);
 	rh_times_free(keep->times);
+	rh_rows_forget(keep->containers);
 	rh_json_free(keep->state);
 	rh_free(keep->logs);
 	rh_free(keep);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
+#include "job/names.h"
 
 /* Output of a program may hold any bytes; JSON may not. */
 void rh_rows_append_clean(struct rh_str *out, const char *text, size_t length)
@@ -120,4 +121,107 @@ int rh_rows_fill_replica(struct rh_json *row, const struct rh_run_replica *repli
 	    (replica->log && rh_json_set_string(row, "log", replica->log) < 0))
 		return RH_ENOMEM;
 	return 0;
+}
+
+/* What was last seen of a container, as its status has it. */
+struct rows_seen {
+	char started[RH_TIME_SIZE];
+	char finished[RH_TIME_SIZE];
+};
+
+/* @return what was seen of the container, which may be changed; NULL: out of memory */
+static struct rows_seen *rows_find_seen(struct rh_map *seen, const char *pod, const char *container)
+{
+	rh_auto_free char *key = rh_asprintf("%s/%s", pod, container);
+	struct rows_seen *found = key ? rh_map_get(seen, key) : NULL;
+
+	if (found || !key)
+		return found;
+	found = rh_alloc(sizeof(*found));
+	if (found && rh_map_set(seen, key, found, NULL) < 0)
+		rh_free(rh_take(found));
+	return found;
+}
+
+/* @return whether @p text is there and differs from what was seen, which it replaces */
+static bool rows_is_new(char last[RH_TIME_SIZE], const char *text)
+{
+	if (!text || rh_text_equal(last, text))
+		return false;
+	rh_copy(last, RH_TIME_SIZE, text);
+	return true;
+}
+
+/* A new row of a container, in @p rows. @return it, borrowed; NULL: out of memory */
+static struct rh_json *rows_add_container(struct rh_json *rows, const struct rh_json *pod, const char *container,
+                                          const char *state)
+{
+	const struct rh_json *labels = rh_json_at(pod, "metadata.labels");
+	const char *job = rh_json_string(rh_json_get(labels, RH_LABEL_JOB));
+	const char *name = rh_json_string_at(pod, "metadata.name");
+	struct rh_json *row = rh_rows_new("pod");
+	size_t skip = job && rh_starts_with(name, job) && name[strlen(job)] == '-' ? strlen(job) + 1 : 0;
+
+	if (!row || rh_json_set_string(row, "job", job ? job : "") < 0 ||
+	    rh_json_set_string(row, "replica", name + skip) < 0 || rh_json_set_string(row, "container", container) < 0 ||
+	    rh_json_set_string(row, "state", state) < 0) {
+		rh_json_free(row);
+		return NULL;
+	}
+	return rh_json_append(rows, row) < 0 ? NULL : row;
+}
+
+static int rows_see_container(struct rh_json *rows, struct rh_map *seen, const struct rh_json *pod,
+                              const struct rh_json *status)
+{
+	static const char *const members[] = {"startedAt", "finishedAt", "exitCode", "signal", "reason"};
+	const char *name = rh_json_string(rh_json_get(status, "name"));
+	const struct rh_json *running = rh_json_at(status, "state.running");
+	const struct rh_json *ended = rh_json_at(status, "state.terminated");
+	struct rows_seen *last = name ? rows_find_seen(seen, rh_json_string_at(pod, "metadata.name"), name) : NULL;
+	struct rh_json *row;
+
+	if (!last)
+		return name ? RH_ENOMEM : 0;
+	ended = ended ? ended : rh_json_at(status, "lastState.terminated");
+	if (rows_is_new(last->finished, rh_json_string(rh_json_get(ended, "finishedAt")))) {
+		row = rows_add_container(rows, pod, name, "ended");
+		for (size_t i = 0; row && i < sizeof(members) / sizeof(members[0]); i++) {
+			const struct rh_json *value = rh_json_get(ended, members[i]);
+
+			if (value && rh_json_set(row, members[i], rh_json_copy(value)) < 0)
+				return RH_ENOMEM;
+		}
+		if (!row || rh_json_set(row, "restarts", rh_json_copy(rh_json_get(status, "restartCount"))) < 0)
+			return RH_ENOMEM;
+	}
+	if (!rows_is_new(last->started, rh_json_string(rh_json_get(running, "startedAt"))))
+		return 0;
+	row = rows_add_container(rows, pod, name, "running");
+	return row ? rh_json_set_string(row, "startedAt", last->started) : RH_ENOMEM;
+}
+
+struct rh_json *rh_rows_pod(struct rh_map *seen, const struct rh_json *pod)
+{
+	static const char *const lists[] = {"status.initContainerStatuses", "status.containerStatuses"};
+	rh_auto(json) rows = rh_json_string_at(pod, "metadata.name") ? rh_json_new_array() : NULL;
+
+	for (size_t i = 0; rows && i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (const struct rh_json *status = rh_json_first(rh_json_at(pod, lists[i])); status;
+		     status = rh_json_next(status)) {
+			if (rows_see_container(rows, seen, pod, status) < 0)
+				return NULL;
+		}
+	}
+	return rows && rh_json_size(rows) > 0 ? rh_take(rows) : NULL;
+}
+
+void rh_rows_forget(struct rh_map *seen)
+{
+	const char *key;
+	void *value;
+
+	for (size_t cursor = 0; seen && rh_map_next(seen, &cursor, &key, &value);)
+		rh_free(value);
+	rh_map_free(seen);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "job/job.h"
 #include "local/run.h"
@@ -26,5 +27,15 @@ struct rh_json *rh_rows_containers(const struct rh_job *job) __attribute__((warn
 struct rh_json *rh_rows_fault(const struct rh_run_fault *fault) __attribute__((warn_unused_result));
 /** Add the members of a replica's result. @return 0 or RH_ENOMEM */
 int rh_rows_fill_replica(struct rh_json *row, const struct rh_run_replica *replica);
+/**
+ * Starts and ends of containers that a pod shows for the first time: {"type": "pod", "job", "replica", "container",
+ * "state": "running", "startedAt"}, and with "state": "ended" also "finishedAt", "exitCode", "reason", "signal",
+ * "restarts" (so far).
+ * @param seen what was returned before, by container; starts empty; its values are freed by rh_rows_forget()
+ * @return an array owned by the caller; NULL: there is nothing, or out of memory
+ */
+struct rh_json *rh_rows_pod(struct rh_map *seen, const struct rh_json *pod) __attribute__((warn_unused_result));
+/** Free a map that rh_rows_pod() filled. NULL is ignored. */
+void rh_rows_forget(struct rh_map *seen);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,18 @@ int rh_times_add(struct rh_times *times, const char *job, const char *replica, c
 	return times_append(path, from, now);
 }
 
+/* @param end of the line, a newline. @return whether the line is whole */
+static bool times_parse_mark(const char *line, const char *end, struct rh_times_mark *mark)
+{
+	char *space;
+
+	mark->from = strtoll(line, &space, 10);
+	if (space == line || *space != ' ')
+		return false;
+	mark->at = strtoll(space + 1, &space, 10);
+	return mark->at > 0 && space == end;
+}
+
 static int times_parse(char *text, struct rh_times_marks *marks)
 {
 	size_t room = 1;
@@ -104,11 +117,7 @@ static int times_parse(char *text, struct rh_times_marks *marks)
 	if (!marks->items)
 		return RH_ENOMEM;
 	for (char *at = text; (end = strchr(at, '\n')); at = end + 1) {
-		struct rh_times_mark *mark = &marks->items[marks->count];
-		char *space;
-
-		mark->from = strtoll(at, &space, 10);
-		if (space == at || *space != ' ' || (mark->at = strtoll(space + 1, &space, 10)) <= 0 || space != end)
+		if (!times_parse_mark(at, end, &marks->items[marks->count]))
 			break;
 		marks->count++;
 	}
@@ -137,4 +146,51 @@ void rh_times_marks_deinit(struct rh_times_marks *marks)
 {
 	rh_free(marks->items);
 	*marks = (struct rh_times_marks){NULL, 0};
+}
+
+struct rh_times_walk {
+	FILE *stream;              /* NULL: there are no more lines */
+	struct rh_times_mark now;  /* at 0: none yet */
+	struct rh_times_mark next; /* likewise */
+};
+
+/* A line that is cut or damaged ends the file. */
+static void times_walk_fill(struct rh_times_walk *walk)
+{
+	char line[64];
+	const char *end = walk->stream && fgets(line, sizeof(line), walk->stream) ? strchr(line, '\n') : NULL;
+
+	if (end && times_parse_mark(line, end, &walk->next))
+		return;
+	walk->next = (struct rh_times_mark){0, 0};
+	if (walk->stream)
+		(void)fclose(walk->stream);
+	walk->stream = NULL;
+}
+
+struct rh_times_walk *rh_times_walk_open(const char *path)
+{
+	struct rh_times_walk *walk = rh_alloc(sizeof(*walk));
+
+	if (!walk)
+		return NULL;
+	walk->stream = fopen(path, "re");
+	times_walk_fill(walk);
+	return walk;
+}
+
+int64_t rh_times_walk_at(struct rh_times_walk *walk, int64_t offset)
+{
+	while (walk->next.at > 0 && walk->next.from <= offset) {
+		walk->now = walk->next;
+		times_walk_fill(walk);
+	}
+	return walk->now.at;
+}
+
+void rh_times_walk_free(struct rh_times_walk *walk)
+{
+	if (walk && walk->stream)
+		(void)fclose(walk->stream);
+	rh_free(walk);
 }

@@ -46,4 +46,16 @@ int64_t rh_times_at(const struct rh_times_marks *marks, int64_t offset, size_t *
 /** Free what @p marks has. */
 void rh_times_marks_deinit(struct rh_times_marks *marks);
 
+/** Opaque reader of a file of times, line by line: its memory does not grow with the file. */
+struct rh_times_walk;
+
+/** Open a file of times; one that is missing has no lines. @return owned by the caller; NULL: out of memory */
+struct rh_times_walk *rh_times_walk_open(const char *path) __attribute__((warn_unused_result));
+/** @return when byte @p offset was written, wall-clock microseconds; 0: unknown. Offsets must not shrink. Blocks for
+ * the file */
+int64_t rh_times_walk_at(struct rh_times_walk *walk, int64_t offset);
+/** Close the file. NULL is ignored. */
+void rh_times_walk_free(struct rh_times_walk *walk);
+RH_DEFINE_CLEANUP(times_walk);
+
 #endif
