@@ -261,9 +261,9 @@ class Stop(Runs):
         last = job("k", f"'while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo end'")
         child, name = self.start("---\n".join([job("j", bye), stubborn, last]))
         wait_for(lambda: all(one["state"] == "Running" for one in self.ls()[0]["jobs"]), "three jobs that run")
-        for words, said in ((("j",), "j"), (("--time", "0.3", name, "s"), "s")):
+        for words, named in ((("j",), "j"), (("--time", "0.3", name, "s"), "s")):
             done = self.call("stop", *words)
-            self.assertEqual((done.returncode, done.stdout), (0, f"{name}: job {said} is stopped\n"), done.stderr)
+            self.assertEqual((done.returncode, done.stdout), (0, f"{name}: job {named} is stopped\n"), done.stderr)
         self.assertEqual([one["state"] for one in self.ls()[0]["jobs"]], ["Failed", "Failed", "Running"])
         self.assertEqual(self.call("ps", "-o", "json", name).stdout.count('"k"'),
                          len(json.loads(self.call("ps", "-o", "json", name).stdout)))
