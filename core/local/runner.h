@@ -83,8 +83,9 @@ void rh_runner_step(struct rh_runner *runner, int64_t now);
 int64_t rh_runner_deadline(const struct rh_runner *runner);
 /** Process the present state of a pod, as if a watch event had come for it. */
 void rh_runner_see(struct rh_runner *runner, const struct rh_json *object);
-/** Kill every process of every pod now, without waiting for their end. */
-void rh_runner_kill(struct rh_runner *runner);
+/** Kill every process of the pods of a job now, without waiting for their end. @param job its name in the folders of
+ * logs; NULL: of all jobs */
+void rh_runner_kill(struct rh_runner *runner, const char *job);
 /** @return number of pods that have processes, or whose last status is not written yet */
 size_t rh_runner_alive(const struct rh_runner *runner);
 /** Write the processes of the shims that run to @p pids, at most @p most. @return how many */

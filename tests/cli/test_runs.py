@@ -252,6 +252,34 @@ class Stop(Runs):
             self.assertEqual((done.returncode, done.stdout), (0, f"{name}: Interrupted\n"), done.stderr)
             self.assertEqual(child.wait(program.TIMEOUT), 130)
 
+    def test_one_job_of_several(self):
+        """It ends with all its processes, gracefully; the others go on, and decide nothing of it."""
+        bye = "'trap \"echo bye; exit 0\" TERM; while :; do sleep 0.05; done'"
+        stubborn = job("s", "'trap : TERM; while :; do sleep 0.05; done'").replace(
+            "containers:", "terminationGracePeriodSeconds: 600\n          containers:")
+        go = os.path.join(self.folder, "go")
+        last = job("k", f"'while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo end'")
+        child, name = self.start("---\n".join([job("j", bye), stubborn, last]))
+        wait_for(lambda: all(one["state"] == "Running" for one in self.ls()[0]["jobs"]), "three jobs that run")
+        for words, named in ((("j",), "j"), (("--time", "0.3", name, "s"), "s")):
+            done = self.call("stop", *words)
+            self.assertEqual((done.returncode, done.stdout), (0, f"{name}: job {named} is stopped\n"), done.stderr)
+        self.assertEqual([one["state"] for one in self.ls()[0]["jobs"]], ["Failed", "Failed", "Running"])
+        self.assertEqual(self.call("ps", "-o", "json", name).stdout.count('"k"'),
+                         len(json.loads(self.call("ps", "-o", "json", name).stdout)))
+        self.assertIn("bye", self.call("logs", "j").stdout)
+        for words, message in ((("j",), f'job "j" of run "{name}" has ended; it is Failed'),
+                               ((name, "none"), f'run "{name}" has no job "none"')):
+            done = self.call("stop", *words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(message, done.stderr)
+        self.file("", "go")
+        self.assertEqual(child.wait(program.TIMEOUT), 1)
+        self.assertEqual([one["state"] for one in self.ls()[0]["jobs"]], ["Failed", "Failed", "Succeeded"])
+        shown = self.call("describe", name).stdout
+        self.assertIn("was stopped by roundhouse stop", shown)
+        self.assertNotIn("First fault", shown)
+
     def test_several_that_go_on(self):
         names = [self.start(job("j", "'exec sleep 600'"))[1] for _ in range(2)]
         done = self.call("stop", "j")
@@ -302,9 +330,6 @@ class Detached(Runs):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.addCleanup(self.call, "stop", "--now", done.stdout.strip())
         self.assertEqual([one["state"] for one in self.ls()[0]["jobs"]], ["Running", "Running"])
-        refused = self.call("stop", "j")
-        self.assertEqual(refused.returncode, 2)
-        self.assertIn("has 2 jobs, which end together", refused.stderr)
 
     def test_bad_input_is_reported_before(self):
         for text, status, message in ((job("j").replace("PyTorchJob", "PyTrochJob"), 2, "PyTrochJob"),

@@ -292,7 +292,7 @@ static void jobs_see_status(struct rh_run *run, struct rh_run_job *job, const st
 	job->succeeded = rh_job_status_is(&status, RH_CONDITION_SUCCEEDED);
 	if (job->finished)
 		job->finished_at = rh_clock_monotonic();
-	if (job->finished && !job->succeeded)
+	if (job->finished && !job->succeeded && !job->stopped)
 		rh_run_faults_judge(run, job, object);
 	rh_job_status_deinit(&status);
 }

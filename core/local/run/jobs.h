@@ -30,6 +30,7 @@ struct rh_run_job {
 	struct rh_run_record *records;
 	size_t record_count;
 	bool refused; /**< it was refused; the status may not be written yet */
+	bool stopped; /**< somebody stopped it alone */
 	bool finished;
 	bool succeeded;
 	int64_t finished_at;          /**< monotonic microseconds */

@@ -15,6 +15,7 @@
 #include "local/addresses.h"
 #include "local/keep/keep.h"
 #include "local/run.h"
+#include "local/run/control.h"
 #include "local/run/dir.h"
 #include "local/run/faults.h"
 #include "local/run/jobs.h"
@@ -43,6 +44,7 @@ struct rh_run {
 	struct rh_run_dir *dir;
 	struct rh_map *pods; /**< struct rh_run_pod by UID; owned */
 	struct rh_run_look look;
+	struct rh_run_control control;
 	char *pods_dir; /**< folder with the pods' folders */
 	char *log_dir;  /**< absolute */
 	struct rh_run_job *jobs;

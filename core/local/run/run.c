@@ -169,7 +169,7 @@ static void run_stop(struct rh_run *run, int result)
 		return;
 	}
 	run->state = RH_RUN_KILLING;
-	rh_runner_kill(run->runner);
+	rh_runner_kill(run->runner, NULL);
 }
 
 static void run_on_signal(void *arg, int number)
@@ -389,6 +389,12 @@ static int64_t run_store_deadline(void *arg)
 	return run->lost ? run->clock + RUN_PAUSE : RH_NEVER;
 }
 
+static int64_t run_never(void *arg)
+{
+	(void)arg; /* what it looks for wakes the loop */
+	return RH_NEVER;
+}
+
 /* What a run does in each turn of the loop, in this order: events first, the end last. */
 static int run_add_sources(struct rh_run *run, struct rh_error *err)
 {
@@ -396,7 +402,7 @@ static int run_add_sources(struct rh_run *run, struct rh_error *err)
 		{run_step_store, run_store_deadline, run, 0},     {run_step_limit, run_limit_deadline, run, 1},
 		{run_step_engine, run_engine_deadline, run, 2},   {run_step_runner, run_runner_deadline, run, 3},
 		{run_step_stop, run_stop_deadline, run, 4},       {run_step_end, run_end_deadline, run, 5},
-		{rh_run_load_step, rh_run_load_deadline, run, 6},
+		{rh_run_load_step, rh_run_load_deadline, run, 6}, {rh_run_control_step, run_never, run, 7},
 	};
 	int r = 0;
 
@@ -494,6 +500,7 @@ static int run_open(struct rh_run *run, struct rh_error *err)
 		r = rh_fail_oom(err);
 	if (r < 0)
 		return r;
+	rh_run_control_open(run);
 	rh_memory_store_set_time(run->store, run_now(run));
 	r = run_open_engine(run, err);
 	if (r == 0)
@@ -507,6 +514,7 @@ static int run_open(struct rh_run *run, struct rh_error *err)
 
 static void run_close(struct rh_run *run)
 {
+	rh_run_control_close(run);
 	rh_runner_free(run->runner);
 	rh_engine_free(run->engine);
 	rh_run_pods_deinit(run);
@@ -541,6 +549,7 @@ static int run_all(const struct rh_run_options *options, struct rh_keep *keep, s
 	struct sigaction before;
 	int r;
 
+	rh_run_control_init(&run);
 	run.clock_start = rh_clock_monotonic();
 	run.wall_start = rh_clock_wall();
 	(void)sigaction(SIGPIPE, &ignore,

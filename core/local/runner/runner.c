@@ -518,7 +518,7 @@ size_t rh_runner_shims(const struct rh_runner *runner, pid_t *pids, size_t most)
 	return count;
 }
 
-void rh_runner_kill(struct rh_runner *runner)
+void rh_runner_kill(struct rh_runner *runner, const char *job)
 {
 	size_t cursor = 0;
 	void *value = NULL;
@@ -527,7 +527,7 @@ void rh_runner_kill(struct rh_runner *runner)
 	while (rh_map_next(runner->pods, &cursor, &key, &value)) {
 		struct rh_runner_pod *pod = value;
 
-		if (pod->pid > 0)
+		if (pod->pid > 0 && (!job || strcmp(pod->job, job) == 0))
 			rh_runner_kill_pod(pod);
 	}
 }
@@ -537,7 +537,7 @@ static void runner_end_all(struct rh_runner *runner)
 {
 	static const struct timespec pause = {0, RUNNER_PAUSE * 1000};
 
-	rh_runner_kill(runner);
+	rh_runner_kill(runner, NULL);
 	for (int i = 0; i < RUNNER_FREE_TURNS; i++) {
 		size_t cursor = 0;
 		void *value = NULL;

@@ -388,7 +388,7 @@ static void test_runner__kill_ends_all(void **state)
 
 	create_pod(fixture, "trap : TERM INT; echo up; while :; do sleep 0.05; done", NEVER);
 	run_until(fixture, has_printed);
-	rh_runner_kill(fixture->runner);
+	rh_runner_kill(fixture->runner, NULL);
 	run_until(fixture, has_ended);
 	assert_string_equal(rh_json_string_at(pod_of(fixture), "status.phase"), "Failed");
 }

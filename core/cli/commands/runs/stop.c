@@ -11,6 +11,7 @@
 #include "base/os/clock.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "local/control.h"
 #include "local/keep/kept.h"
 #include "local/keep/place.h"
 
@@ -80,15 +81,72 @@ static void stop_report(const struct rh_cli *cli, const struct rh_kept *kept)
 		printf("%s: %s\n", now.name, rh_kept_state(&now));
 }
 
-static int stop_check(const struct rh_cli *cli, const struct rh_kept *kept, struct rh_error *err)
+static int stop_check(const struct rh_kept *kept, struct rh_error *err)
 {
-	size_t jobs = rh_json_size(rh_json_get(kept->state, "jobs"));
-
 	if (kept->life != RH_KEPT_RUNNING)
 		return rh_fail(err, RH_ENOENT, "run \"%s\" does not go on; it is %s", kept->name, rh_kept_state(kept));
-	if (jobs > 1 && strcmp(kept->name, cli->operands[0]) != 0)
-		return rh_fail(err, RH_EINVAL, "run \"%s\" has %zu jobs, which end together; `roundhouse stop %s` stops it",
-		               kept->name, jobs, kept->name);
+	return 0;
+}
+
+/* A row of the job that `word` means: its name, also with its namespace. @return 0, RH_ENOENT or RH_EINVAL */
+static int stop_find_job(const struct rh_kept *kept, const char *word, const struct rh_json **ret_job,
+                         struct rh_error *err)
+{
+	const struct rh_json *job = rh_json_first(rh_json_get(kept->state, "jobs"));
+
+	for (*ret_job = NULL; job; job = rh_json_next(job)) {
+		bool whole = rh_text_equal(rh_json_string(rh_json_get(job, "logs")), word);
+
+		if (!whole && !rh_text_equal(rh_json_string(rh_json_get(job, "name")), word))
+			continue;
+		if (*ret_job)
+			return rh_fail(err, RH_EINVAL, "run \"%s\" has several jobs \"%s\"; name it NAMESPACE.%s", kept->name, word,
+			               word);
+		*ret_job = job;
+		if (whole)
+			return 0;
+	}
+	return *ret_job ? 0 : rh_fail(err, RH_ENOENT, "run \"%s\" has no job \"%s\"", kept->name, word);
+}
+
+/* The job that is to end alone: the second word, or the first where that is a job among several.
+ * @param[out] ret_job NULL: the run ends as a whole */
+static int stop_choose(const struct rh_cli *cli, const struct rh_kept *kept, const struct rh_json **ret_job,
+                       struct rh_error *err)
+{
+	const char *word = cli->operands[cli->operand_count - 1];
+	bool several = rh_json_size(rh_json_get(kept->state, "jobs")) > 1;
+	int r = 0;
+
+	*ret_job = NULL;
+	if (cli->operand_count == 2 || (several && strcmp(kept->name, word) != 0))
+		r = stop_find_job(kept, word, ret_job, err);
+	if (!several)
+		*ret_job = NULL;
+	return r;
+}
+
+static int stop_one(const struct rh_cli *cli, const struct rh_kept *kept, const struct rh_json *job, int64_t patience,
+                    struct rh_error *err)
+{
+	const char *name = rh_json_string(rh_json_get(job, "logs"));
+	const char *state = rh_json_string(rh_json_get(job, "state"));
+	const struct rh_control_stop stop = {.run_dir = rh_json_string(rh_json_get(kept->state, "runDir")),
+	                                     .namespace_ = rh_json_string(rh_json_get(job, "namespace")),
+	                                     .job = rh_json_string(rh_json_get(job, "name")),
+	                                     .patience = patience,
+	                                     .wait = !rh_cli_option(cli, "no-wait")};
+	int r;
+
+	if (!stop.run_dir || !stop.namespace_ || !stop.job || !name || !state)
+		return rh_fail(err, RH_EINVAL, "the state of run \"%s\" is damaged", kept->name);
+	if (strcmp(state, "Succeeded") == 0 || strcmp(state, "Failed") == 0)
+		return rh_fail(err, RH_ENOENT, "job \"%s\" of run \"%s\" has ended; it is %s", name, kept->name, state);
+	r = rh_control_stop(&stop, err);
+	if (r < 0)
+		return rh_wrap(err, r, "run \"%s\"", kept->name);
+	if (stop.wait)
+		printf("%s: job %s is stopped\n", kept->name, name);
 	return 0;
 }
 
@@ -108,13 +166,18 @@ static int stop_run(const struct rh_cli *cli)
 	struct rh_error err = {0};
 	rh_auto_kept kept = {0};
 	rh_auto_close int process = -1;
+	const struct rh_json *job = NULL;
 	int64_t patience;
 	int r = stop_patience(cli, &patience, &err);
 
 	if (r == 0)
 		r = rh_kept_find(cli->operands[0], true, &kept, &err);
 	if (r == 0)
-		r = stop_check(cli, &kept, &err);
+		r = stop_check(&kept, &err);
+	if (r == 0)
+		r = stop_choose(cli, &kept, &job, &err);
+	if (r == 0 && job)
+		return rh_cli_end(cli, stop_one(cli, &kept, job, patience, &err), &err);
 	if (r == 0) {
 		process = stop_open(&kept);
 		r = process < 0 ? 0 : stop_end(cli, &kept, process, patience, &err);
@@ -135,14 +198,17 @@ static const struct rh_option stop_options[] = {
 
 const struct rh_command rh_command_stop = {
 	.name = "stop",
-	.synopsis = "JOB",
-	.summary = "stop a run that goes on",
+	.synopsis = "JOB | RUN JOB",
+	.summary = "stop a run that goes on, or one job of it",
 	.details =
 		"JOB is the name of a job or a run, see `roundhouse ls`. The replicas get SIGTERM, and SIGKILL after their "
 		"grace\n"
-		"period, as with Ctrl-C where the run shows. The run keeps its output and says Interrupted.",
+		"period, as with Ctrl-C where the run shows. The run keeps its output and says Interrupted.\n\n"
+		"Where a run has several jobs, the name of a job stops that job alone, and the others go on; RUN JOB names "
+		"it where\n"
+		"several runs have such a job. The job is Failed then, because it was stopped. The name of the run stops all.",
 	.options = stop_options,
 	.operands_min = 1,
-	.operands_max = 1,
+	.operands_max = 2,
 	.run = stop_run,
 };
