@@ -7,6 +7,7 @@
 
 #include "comm/core/error.h"
 #include "comm/ps/protocol/fabric.h"
+#include "comm/ps/scheduler/shards.h"
 
 #define PART_DEFAULT 262144
 #define PART_MIN 4096
@@ -74,6 +75,13 @@ static const char *settings_text_or_empty(const struct settings_reader *reader, 
 	const char *text = settings_text(reader, option, name);
 
 	return text ? text : "";
+}
+
+static bool settings_is_off(const struct settings_reader *reader, const char *name)
+{
+	const char *text = settings_text(reader, NULL, name);
+
+	return text && strcmp(text, "off") == 0;
 }
 
 /* Take the value of a source, unless another source has a different one. */
@@ -242,6 +250,27 @@ static int32_t settings_read_rule(const struct settings_reader *reader, const st
 	return 0;
 }
 
+/* A scheduler decides who takes over, so it has the number. */
+static int32_t settings_read_replicas(const struct settings_reader *reader, struct rh_ps_server_settings *settings)
+{
+	int32_t found = reader->found_by && reader->found.replicas > 0 ? reader->found.replicas : -1;
+	struct settings_number replicas = {"number of replicas", 0, false, {"RH_PS_REPLICAS"}, -1, found, 1,
+	                                   RH_PS_REPLICAS_MAX,   1};
+	int32_t r = settings_number(reader, &replicas, &settings->replicas);
+
+	if (r < 0 || settings->replicas == 1)
+		return r;
+	if (found < 0)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "%d replicas need a scheduler: set DMLC_ROLE, DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT, and "
+		                    "unset TF_CONFIG",
+		                    (int)settings->replicas);
+	if (settings->folder)
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "a server with a backup keeps no folder: unset RH_PS_FOLDER or RH_PS_REPLICAS");
+	return 0;
+}
+
 static int32_t settings_read_places(const struct settings_reader *reader, const struct rh_ps_server_options *options,
                                     struct rh_ps_server_settings *settings)
 {
@@ -344,12 +373,15 @@ int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, c
 	r = settings_open(&blank, &reader);
 	if (r < 0)
 		return r;
+	settings.folder = settings_text(&reader, options->folder, "RH_PS_FOLDER");
 	r = settings_read_server(&reader, options, &settings);
+	if (r == 0)
+		r = settings_read_replicas(&reader, &settings);
 	free(reader.cluster.servers);
 	if (r < 0)
 		return r;
 	settings.host = settings_text(&reader, options->host, "RH_PS_HOST");
-	settings.folder = settings_text(&reader, options->folder, "RH_PS_FOLDER");
+	settings.no_shm = settings_is_off(&reader, "RH_PS_SHM");
 	settings.job = settings_text_or_empty(&reader, options->job, "RH_COMM_JOB");
 	settings.secret = settings_text_or_empty(&reader, options->secret, "RH_COMM_SECRET");
 	settings.backend = rh_ps_backend_read(&reader.variables, options->backend);
@@ -451,7 +483,6 @@ int32_t rh_ps_settings_read(const struct rh_ps_options *options, const struct rh
 	struct rh_ps_settings settings = {0};
 	struct settings_reader blank = settings_begin(sources, err);
 	struct settings_reader reader;
-	const char *text;
 	int32_t r;
 
 	if (!options)
@@ -471,8 +502,7 @@ int32_t rh_ps_settings_read(const struct rh_ps_options *options, const struct rh
 	settings.job = settings_text_or_empty(&reader, options->job, "RH_COMM_JOB");
 	settings.secret = settings_text_or_empty(&reader, options->secret, "RH_COMM_SECRET");
 	settings.backend = rh_ps_backend_read(&reader.variables, options->backend);
-	text = settings_text(&reader, NULL, "RH_PS_SHM");
-	settings.no_shm = options->no_shm || (text && strcmp(text, "off") == 0);
+	settings.no_shm = options->no_shm || settings_is_off(&reader, "RH_PS_SHM");
 	*ret_settings = settings;
 	return 0;
 }

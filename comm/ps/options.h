@@ -24,6 +24,8 @@ struct rh_ps_server_settings {
 	int64_t snapshot;
 	int64_t slow; /**< microseconds until a warning names a slow process; RH_COMM_NEVER: no warnings */
 	const char *backend;
+	int32_t replicas; /**< servers for each value: 1 or 2 */
+	bool no_shm;      /**< a backup is never reached through shared memory */
 };
 
 /** Settings of a worker. Texts are borrowed as above, or from @e text. */
@@ -49,9 +51,10 @@ struct rh_ps_settings {
 struct rh_ps_cluster {
 	char *servers; /**< owned; addresses of the PS replicas, separated by commas */
 	int32_t server_count;
-	int32_t workers; /**< Chief, Master and Workers */
-	int32_t server;  /**< number of this server; -1: another role */
-	int32_t worker;  /**< number of this worker, the Chief is 0; -1: another role */
+	int32_t workers;  /**< Chief, Master and Workers */
+	int32_t server;   /**< number of this server; -1: another role */
+	int32_t worker;   /**< number of this worker, the Chief is 0; -1: another role */
+	int32_t replicas; /**< servers for each value, from a scheduler; 0: not known */
 };
 
 /** Address of a scheduler. */

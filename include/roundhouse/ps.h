@@ -12,7 +12,7 @@
  * Results and errors are those of roundhouse/comm.h; the rank of an error is the number of a worker, or of a server
  * where the text says so. Threads: any thread may call anything but the functions that free, which must be the last
  * call. Requests move on inside calls of this header only. Nothing is printed but warnings of slow servers and workers,
- * on standard error, unless RH_COMM_LOG is "off".
+ * and which server has a backup or takes over, on standard error, unless RH_COMM_LOG is "off".
  */
 #ifndef ROUNDHOUSE_PS_H
 #define ROUNDHOUSE_PS_H
@@ -104,6 +104,14 @@ struct rh_ps_scheduler_options {
 	int64_t init_timeout;  /**< microseconds for all to come; 0: 300 s; -1: no limit */
 	int64_t grace;         /**< microseconds that one who has died may take to come back; 0: 60 s */
 	int64_t death_timeout; /**< microseconds of silence after which a host counts as lost; 0: 5 s */
+	/**
+	 * Servers for each value: 1, or 2: every server has a backup, to which it sends what changes a value before it
+	 * acknowledges it, and which takes over when it dies. Then twice as many servers are to come. 0: RH_PS_REPLICAS,
+	 * else
+	 * 1. Callers whose header ends before this member have 0.
+	 */
+	int32_t replicas;
+	int32_t reserved; /**< 0 */
 };
 
 /** How to work with servers. Zero and NULL as above. */

@@ -103,6 +103,7 @@ TESTED = {
     "roundhouse comm bench -o json --svg pairs.svg": ("tests/comm/bench/test_program.py", '"--svg"'),
     "roundhouse comm trace /dev/shm/job/*.rhtrace": ("tests/comm/bench/test_program.py", 'call("trace"'),
     "roundhouse comm ps --mode sync --rule adam --rate 0.02": ("tests/comm/ps/job.sh", "roundhouse run --plugins"),
+    "roundhouse comm ps --replicas 2": ("tests/comm/ps/replicas.sh", "comm ps --replicas 2"),
     "roundhouse crds --pod-schema cluster | kubectl apply --server-side --force-conflicts -f -":
         ("tests/cluster/test_crds.py", '"--pod-schema", "cluster"'),
     **{command: ("tests/install/test_author.py", "docs/writing-a-plugin.md") for command in AUTHOR},

@@ -97,6 +97,8 @@ void rh_ps_link_deinit(struct rh_ps_link *link);
 /** Connect and perform the handshake. Blocks until @p deadline at most. @return 0, RH_COMM_EIO: try again; RH_COMM_E*
  */
 int32_t rh_ps_link_open(struct rh_ps_link *link, int64_t deadline, struct rh_comm_error *err);
+/** Take the servers' addresses that the scheduler has sent since. @return 0; RH_COMM_E*: why it has given the job up */
+int32_t rh_ps_link_follow(struct rh_ps *ps, struct rh_comm_error *err);
 /** Make room for @p count more parts in flight. @return 0 or RH_COMM_ENOMEM */
 int32_t rh_ps_link_reserve(struct rh_ps_link *link, size_t count);
 /** Post a part, for which there is room. */

@@ -58,6 +58,10 @@ static int32_t connect_open_link(struct rh_ps_link *link, int64_t deadline, stru
 			                    (int)link->index, link->host, (int)link->port, last.text);
 		connect_pause(pause);
 		pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
+		/* its backup may have taken over */
+		r = rh_ps_link_follow(link->ps, &last);
+		if (r < 0)
+			break;
 	}
 	if (r < 0 && err)
 		*err = last;

@@ -14,7 +14,6 @@
 #define PAUSE_MAX 250000
 /* How long one call of a server that was lost may take. */
 #define CALL_TIMEOUT RH_COMM_SECOND
-#define ATTACH_TIMEOUT (2 * RH_COMM_SECOND)
 /* How long the server may take to open its end of a backend. */
 #define OPEN_TIMEOUT (10 * RH_COMM_SECOND)
 #define GRACE_DURABLE (60 * RH_COMM_SECOND)
@@ -138,8 +137,6 @@ static int32_t call_connect_backend(const struct link_call *call, bool near)
 /* Go on through memory, where the server's local socket can be reached; else over TCP; or over a backend. */
 static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome)
 {
-	struct rh_ps_call local = call->call;
-	int memory;
 	int fd;
 
 	welcome->local[sizeof(welcome->local) - 1] = '\0';
@@ -149,27 +146,7 @@ static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome
 			(void)close(fd);
 		return call_connect_backend(call, fd >= 0);
 	}
-	if (fd < 0)
-		return call_attach_far(call, welcome);
-	local.wire = rh_ps_wire_new(fd);
-	if (!local.wire) {
-		(void)close(fd);
-		return 0;
-	}
-	/* from here on the server may use the new transport: the old one cannot be used again */
-	if (rh_ps_call_send(&local, RH_PS_REC_ATTACH, welcome->ticket, NULL, 0) == 0) {
-		memory = rh_ps_wire_receive_fd(fd, ATTACH_TIMEOUT);
-		if (memory >= 0 && rh_ps_wire_share(local.wire, memory, false) == 0) {
-			rh_ps_wire_free(call->call.wire);
-			call->call.wire = local.wire;
-			(void)close(memory);
-			return 0;
-		}
-		if (memory >= 0)
-			(void)close(memory);
-	}
-	rh_ps_wire_free(local.wire);
-	return rh_ps_call_fail(&call->call, "cannot share memory with it; set RH_PS_SHM=off to do without it");
+	return fd < 0 ? call_attach_far(call, welcome) : rh_ps_call_attach_near(&call->call, fd, welcome->ticket);
 }
 
 /* Begin where the server is. */
@@ -416,7 +393,7 @@ static void link_lose(struct rh_ps_link *link)
 }
 
 /* A server that was started again may be elsewhere. @return 0; why the scheduler has given the job up */
-static int32_t link_receive_scheduler(struct rh_ps *ps, struct rh_comm_error *err)
+int32_t rh_ps_link_follow(struct rh_ps *ps, struct rh_comm_error *err)
 {
 	int32_t r = ps->join ? rh_ps_join_receive(ps->join, err) : 0;
 	const char *at = r > 0 ? rh_ps_join_cluster(ps->join)->servers : NULL;
@@ -445,7 +422,7 @@ static int32_t link_call_again(struct rh_ps_link *link, struct rh_comm_error *er
 
 	if (now < link->call)
 		return 0;
-	r = link_receive_scheduler(link->ps, err);
+	r = rh_ps_link_follow(link->ps, err);
 	if (r < 0)
 		return r;
 	r = rh_ps_link_open(link, now + CALL_TIMEOUT, &last);
@@ -467,9 +444,11 @@ static int32_t link_call_again(struct rh_ps_link *link, struct rh_comm_error *er
 int32_t rh_ps_link_progress(struct rh_ps_link *link, bool look, struct rh_comm_error *err)
 {
 	bool gone = false;
+	int32_t r = link->wire ? 0 : link_call_again(link, err);
 
+	/* what a lost server did not answer is sent again at once */
 	if (!link->wire)
-		return link_call_again(link, err);
+		return r;
 	if (look || link->readable || !rh_ps_wire_is_shared(link->wire))
 		gone = rh_ps_wire_fill(link->wire) < 0;
 	link->readable = false;

@@ -3,8 +3,12 @@
 
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "comm/core/error.h"
+
+/* How long the other end may take to send its memory. */
+#define ATTACH_TIMEOUT (2 * RH_COMM_SECOND)
 
 int32_t rh_ps_call_fail(const struct rh_ps_call *call, const char *what)
 {
@@ -68,4 +72,31 @@ int32_t rh_ps_call_greet(const struct rh_ps_call *call, struct rh_ps_hello *hell
 		                    "%s has another secret: set RH_COMM_SECRET to the same everywhere", call->whom);
 	rh_ps_prove(secret, "worker", challenge.nonce, hello, proof);
 	return rh_ps_call_send(call, RH_PS_REC_PROOF, 0, proof, sizeof(proof));
+}
+
+int32_t rh_ps_call_attach_near(struct rh_ps_call *call, int fd, uint64_t ticket)
+{
+	struct rh_ps_call local = *call;
+	int memory = -1;
+	bool shared = false;
+
+	local.wire = rh_ps_wire_new(fd);
+	if (!local.wire) {
+		(void)close(fd);
+		return rh_ps_call_fail(call, "out of memory");
+	}
+	/* from here on the other end may use the new transport: the old one cannot be used again */
+	if (rh_ps_call_send(&local, RH_PS_REC_ATTACH, ticket, NULL, 0) == 0)
+		memory = rh_ps_wire_receive_fd(fd, ATTACH_TIMEOUT);
+	if (memory >= 0) {
+		shared = rh_ps_wire_share(local.wire, memory, false) == 0;
+		(void)close(memory);
+	}
+	if (!shared) {
+		rh_ps_wire_free(local.wire);
+		return rh_ps_call_fail(call, "cannot share memory with it; set RH_PS_SHM=off to do without it");
+	}
+	rh_ps_wire_free(call->wire);
+	call->wire = local.wire;
+	return 0;
 }

@@ -34,5 +34,10 @@ int32_t rh_ps_call_receive(const struct rh_ps_call *call, uint32_t kind, void *r
  * @param hello complete but for protocol and nonce. @return as rh_ps_call_receive()
  */
 int32_t rh_ps_call_greet(const struct rh_ps_call *call, struct rh_ps_hello *hello, const char *secret);
+/**
+ * Continue through memory, over the local socket @p fd of the other end, which is owned from then on. After a failure
+ * the connection is of no use any more. @return 0; RH_COMM_EIO
+ */
+int32_t rh_ps_call_attach_near(struct rh_ps_call *call, int fd, uint64_t ticket);
 
 #endif

@@ -7,7 +7,8 @@
  * same network namespace, ATTACH there: the answer is the memory that carries all records from then on. Else
  * ATTACH over a second TCP connection, which carries all records: it may stall for as long as an end is stopped,
  * while the first one, idle, detects the death of the other end's host. Or, with a backend of rh_comm, CONNECT
- * (fabric.h).
+ * (fabric.h). A primary connects to its backup in the same way, but stays on its TCP connection when the local socket
+ * cannot be reached.
  */
 #ifndef RH_COMM_PS_PROTOCOL_HELLO_H
 #define RH_COMM_PS_PROTOCOL_HELLO_H
@@ -19,7 +20,7 @@
 #include "comm/ps/protocol/fabric.h"
 
 /** Raised when records or their meaning change. */
-#define RH_PS_PROTOCOL 2
+#define RH_PS_PROTOCOL 3
 /** Bytes of a nonce. */
 #define RH_PS_NONCE 16
 /** Room for the name of a local socket. */
@@ -30,6 +31,7 @@ enum rh_ps_role {
 	RH_PS_ROLE_WORKS,  /**< a worker, to a server */
 	RH_PS_ROLE_JOINS,  /**< a worker, to a scheduler */
 	RH_PS_ROLE_SERVES, /**< a server, to a scheduler */
+	RH_PS_ROLE_COPIES, /**< a primary, to its backup */
 };
 
 /** The connecting process. */

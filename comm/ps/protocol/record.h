@@ -43,6 +43,12 @@ enum rh_ps_kind {
 	RH_PS_REC_PLACE,     /**< server, to the scheduler: struct rh_ps_place */
 	RH_PS_REC_PLACES,    /**< scheduler: where the servers are, as text, once all are there, and when one has moved */
 	RH_PS_REC_CONNECTED, /**< it is open here; nothing but the backend's bytes and announcements follow */
+	RH_PS_REC_ROLE,      /**< scheduler: the server is the primary of its values: struct rh_ps_role_note */
+	RH_PS_REC_ALONE,     /**< primary, to the scheduler: the backup is lost; sequence is the term */
+	RH_PS_REC_SYNCED,    /**< primary, to the scheduler: the backup has all values; sequence is the term */
+	RH_PS_REC_BEGIN,     /**< primary, to its backup: struct rh_ps_copy_begin, and the workers */
+	RH_PS_REC_PIECE,     /**< primary, to its backup: bytes of an entry */
+	RH_PS_REC_COPIED,    /**< primary, to its backup: all entries are there; the workers */
 	RH_PS_REC_END        /**< one more than the last */
 };
 
@@ -54,6 +60,8 @@ enum rh_ps_kind {
 #define RH_PS_WANT_VALUE 1U
 /** flags of INIT: there is a first value, and it is all zero. */
 #define RH_PS_ZEROS 2U
+/** flags of PIECE: the entry is complete. */
+#define RH_PS_LAST 4U
 
 /** Head of every record, also in a log. */
 struct rh_ps_head {

@@ -42,7 +42,8 @@ struct rh_ps_ring {
 	uint64_t out_until;     /* what is known to be free */
 	uint64_t published_out; /* what the other side has seen */
 	uint64_t published_in;
-	bool full; /* add() found no room since the last sleep */
+	uint64_t held; /* what is added at and after this position is not published yet */
+	bool full;     /* add() found no room since the last sleep */
 };
 
 #define MEMORY_BYTES (PAGE + 2 * RING_BYTES)
@@ -86,6 +87,7 @@ struct rh_ps_ring *rh_ps_ring_new(int memory, bool server)
 	ring->in = base + PAGE + (uint64_t)ring->them * RING_BYTES;
 	ring->out = base + PAGE + (uint64_t)ring->us * RING_BYTES;
 	ring->out_until = RING_BYTES;
+	ring->held = UINT64_MAX;
 	return ring;
 }
 
@@ -155,12 +157,39 @@ static bool ring_has_room(struct rh_ps_ring *ring, uint64_t length)
 	return ring->out_until - ring->out_at >= length;
 }
 
+/* @return bytes up to the end of the ring that a record of @p whole bytes leaves empty */
+static uint64_t ring_skipped(const struct rh_ps_ring *ring, uint64_t whole)
+{
+	uint64_t rest = RING_BYTES - ring->out_at % RING_BYTES;
+
+	return rest < whole ? rest : 0;
+}
+
+bool rh_ps_ring_fits(struct rh_ps_ring *ring, size_t length)
+{
+	uint64_t whole = sizeof(struct rh_ps_head) + rh_ps_padded(length);
+
+	if (ring_has_room(ring, whole + ring_skipped(ring, whole)))
+		return true;
+	ring->full = true;
+	return false;
+}
+
+uint64_t rh_ps_ring_added(const struct rh_ps_ring *ring)
+{
+	return ring->out_at;
+}
+
+void rh_ps_ring_hold(struct rh_ps_ring *ring, uint64_t until)
+{
+	ring->held = until;
+}
+
 uint8_t *rh_ps_ring_add(struct rh_ps_ring *ring, const struct rh_ps_head *head)
 {
 	uint64_t offset = ring->out_at % RING_BYTES;
 	uint64_t whole = sizeof(*head) + rh_ps_padded(head->length);
-	uint64_t rest = RING_BYTES - offset;
-	uint64_t skipped = rest < whole ? rest : 0;
+	uint64_t skipped = ring_skipped(ring, whole);
 	uint32_t skip = RING_SKIP;
 	uint8_t *at;
 
@@ -178,11 +207,15 @@ uint8_t *rh_ps_ring_add(struct rh_ps_ring *ring, const struct rh_ps_head *head)
 
 bool rh_ps_ring_flush(struct rh_ps_ring *ring)
 {
-	if (ring->published_out == ring->out_at && ring->published_in == ring->in_at)
+	uint64_t out = ring->out_at < ring->held ? ring->out_at : ring->held;
+
+	if (out < ring->published_out)
+		out = ring->published_out;
+	if (ring->published_out == out && ring->published_in == ring->in_at)
 		return false;
-	ring->published_out = ring->out_at;
+	ring->published_out = out;
 	ring->published_in = ring->in_at;
-	atomic_store_explicit(&ring->shared->added[ring->us].value, ring->out_at, memory_order_release);
+	atomic_store_explicit(&ring->shared->added[ring->us].value, out, memory_order_release);
 	atomic_store_explicit(&ring->shared->dropped[ring->us].value, ring->in_at, memory_order_release);
 	/* they announce that they sleep, then look; we store, then look whether they sleep: one of the two sees the other
 	 */

@@ -29,6 +29,12 @@ int32_t rh_ps_ring_next(struct rh_ps_ring *ring, struct rh_ps_head *ret_head, co
 void rh_ps_ring_drop(struct rh_ps_ring *ring);
 /** As rh_ps_wire_add(). @return where the payload goes; NULL: no room */
 uint8_t *rh_ps_ring_add(struct rh_ps_ring *ring, const struct rh_ps_head *head);
+/** @return whether a record of @p length bytes fits now */
+bool rh_ps_ring_fits(struct rh_ps_ring *ring, size_t length);
+/** @return where the next record goes: bytes, which only grow */
+uint64_t rh_ps_ring_added(const struct rh_ps_ring *ring);
+/** Publish nothing that is added at or after @p until. */
+void rh_ps_ring_hold(struct rh_ps_ring *ring, uint64_t until);
 /** Publish what was added and dropped. @return whether the other side sleeps and has to be woken */
 bool rh_ps_ring_flush(struct rh_ps_ring *ring);
 /** Announce that this side is about to sleep. @return false: a record has arrived, or room has become free */

@@ -38,6 +38,9 @@ struct rh_ps_wire {
 	struct wire_buffer out;
 	size_t current; /* bytes of the record that next() returned */
 	bool full;      /* add() found no room since the last sleep */
+	uint64_t added; /* bytes, over the stream */
+	uint64_t sent;
+	uint64_t held; /* what was added after these bytes is not sent yet */
 };
 
 /* @return bytes; 0: nothing now; RH_COMM_EPEER */
@@ -106,6 +109,7 @@ struct rh_ps_wire *rh_ps_wire_new(int fd)
 		return NULL;
 	wire->fd = fd;
 	wire->watched = -1;
+	wire->held = UINT64_MAX;
 	wire->stream = &socket_stream;
 	wire->self = wire;
 	return wire;
@@ -183,6 +187,8 @@ int32_t rh_ps_wire_memory(int *ret_memory)
 int32_t rh_ps_wire_share(struct rh_ps_wire *wire, int memory, bool server)
 {
 	wire->ring = rh_ps_ring_new(memory, server);
+	if (wire->ring)
+		rh_ps_ring_hold(wire->ring, wire->held);
 	return wire->ring ? 0 : RH_COMM_EIO;
 }
 
@@ -292,6 +298,40 @@ void rh_ps_wire_drop(struct rh_ps_wire *wire)
 	}
 }
 
+bool rh_ps_wire_fits(struct rh_ps_wire *wire, size_t length)
+{
+	const struct wire_buffer *out = &wire->out;
+	size_t whole = sizeof(struct rh_ps_head) + rh_ps_padded(length);
+
+	if (wire->ring)
+		return rh_ps_ring_fits(wire->ring, length);
+	if (out->begin == out->end || out->end - out->begin + whole <= OUT_MAX)
+		return true;
+	wire->full = true;
+	return false;
+}
+
+uint64_t rh_ps_wire_added(const struct rh_ps_wire *wire)
+{
+	return wire->ring ? rh_ps_ring_added(wire->ring) : wire->added;
+}
+
+void rh_ps_wire_hold(struct rh_ps_wire *wire, uint64_t until)
+{
+	wire->held = until;
+	if (wire->ring)
+		rh_ps_ring_hold(wire->ring, until);
+}
+
+/* @return bytes that may be sent now */
+static size_t wire_sendable(const struct rh_ps_wire *wire)
+{
+	size_t length = wire->out.end - wire->out.begin;
+	uint64_t may = wire->held > wire->sent ? wire->held - wire->sent : 0;
+
+	return may < length ? (size_t)may : length;
+}
+
 uint8_t *rh_ps_wire_add(struct rh_ps_wire *wire, const struct rh_ps_head *head)
 {
 	struct wire_buffer *out = &wire->out;
@@ -300,8 +340,9 @@ uint8_t *rh_ps_wire_add(struct rh_ps_wire *wire, const struct rh_ps_head *head)
 
 	if (wire->ring)
 		return rh_ps_ring_add(wire->ring, head);
-	if ((out->begin < out->end && out->end - out->begin + sizeof(*head) + padded > OUT_MAX) ||
-	    !wire_reserve(out, sizeof(*head) + padded)) {
+	if (!rh_ps_wire_fits(wire, head->length))
+		return NULL;
+	if (!wire_reserve(out, sizeof(*head) + padded)) {
 		wire->full = true;
 		return NULL;
 	}
@@ -311,25 +352,30 @@ uint8_t *rh_ps_wire_add(struct rh_ps_wire *wire, const struct rh_ps_head *head)
 	/* the other end must not see earlier content of the buffer */
 	memset(at + head->length, 0, padded - head->length);
 	out->end += sizeof(*head) + padded;
+	wire->added += sizeof(*head) + padded;
 	return at;
 }
 
 static int32_t wire_send(struct rh_ps_wire *wire)
 {
 	struct wire_buffer *out = &wire->out;
+	size_t length;
 
 	/* a backend moves only when it is asked */
 	if (rh_ps_wire_is_foreign(wire) && wire->stream->send(wire->self, NULL, 0) < 0)
 		return RH_COMM_EPEER;
-	while (out->begin < out->end) {
-		int64_t n = wire->stream->send(wire->self, out->data + out->begin, out->end - out->begin);
+	while ((length = wire_sendable(wire)) > 0) {
+		int64_t n = wire->stream->send(wire->self, out->data + out->begin, length);
 
 		if (n <= 0)
 			return n < 0 ? RH_COMM_EPEER : 0;
 		out->begin += (size_t)n;
+		wire->sent += (uint64_t)n;
 	}
-	out->begin = 0;
-	out->end = 0;
+	if (out->begin == out->end) {
+		out->begin = 0;
+		out->end = 0;
+	}
 	return 0;
 }
 
@@ -352,7 +398,7 @@ static bool wire_has_more(const struct rh_ps_wire *wire)
 
 bool rh_ps_wire_unsent(const struct rh_ps_wire *wire)
 {
-	return wire->stream->blocked(wire->self, wire_has_more(wire));
+	return wire->stream->blocked(wire->self, wire_sendable(wire) > 0);
 }
 
 bool rh_ps_wire_moving(const struct rh_ps_wire *wire)

@@ -68,6 +68,12 @@ void rh_ps_wire_drop(struct rh_ps_wire *wire);
  * there is no room now
  */
 uint8_t *rh_ps_wire_add(struct rh_ps_wire *wire, const struct rh_ps_head *head);
+/** @return whether a record of @p length bytes can be added now */
+bool rh_ps_wire_fits(struct rh_ps_wire *wire, size_t length);
+/** @return how much was added so far: a position, in bytes, which starts anew when the wire changes to memory */
+uint64_t rh_ps_wire_added(const struct rh_ps_wire *wire);
+/** Publish nothing of what was added after position @p until; UINT64_MAX, as at first: publish all. */
+void rh_ps_wire_hold(struct rh_ps_wire *wire, uint64_t until);
 /** Publish what was added and dropped. @return 0, also when not all was sent; or RH_COMM_EPEER */
 int32_t rh_ps_wire_flush(struct rh_ps_wire *wire);
 /** @return whether something waits for the socket to become writable */

@@ -25,6 +25,8 @@ struct rh_ps_join {
 	int64_t deadline; /* of coming */
 	char whom[RH_PS_WHOM];
 	struct rh_ps_cluster cluster;
+	bool has_note; /* of a role, which was not taken yet */
+	struct rh_ps_role_note note;
 };
 
 void rh_ps_join_free(struct rh_ps_join *join)
@@ -41,6 +43,7 @@ static void join_take_assignment(struct rh_ps_join *join, const struct rh_ps_joi
 {
 	join->cluster.server_count = assignment->servers;
 	join->cluster.workers = assignment->workers;
+	join->cluster.replicas = assignment->replicas;
 	join->cluster.server = plan->server ? assignment->index : -1;
 	join->cluster.worker = plan->server ? -1 : assignment->index;
 }
@@ -98,7 +101,14 @@ static int32_t join_take_places(struct rh_ps_join *join, const uint8_t *payload,
 	return 1;
 }
 
-/* @return 1: places; 0: nothing is there; RH_COMM_E*: the scheduler gives up; RH_COMM_EPEER: nonsense */
+static int32_t join_take_note(struct rh_ps_join *join, const uint8_t *payload)
+{
+	memcpy(&join->note, payload, sizeof(join->note));
+	join->has_note = true;
+	return 1;
+}
+
+/* @return 1: places, or a role; 0: nothing is there; RH_COMM_E*: the scheduler gives up; RH_COMM_EPEER: nonsense */
 static int32_t join_take(struct rh_ps_join *join, struct rh_comm_error *err)
 {
 	const uint8_t *payload = NULL;
@@ -112,6 +122,8 @@ static int32_t join_take(struct rh_ps_join *join, struct rh_comm_error *err)
 		r = rh_comm_fail(err, head.status < 0 ? head.status : RH_COMM_EINVAL, head.worker, "%s", payload);
 	else if (text && head.kind == RH_PS_REC_PLACES)
 		r = join_take_places(join, payload, err);
+	else if (head.kind == RH_PS_REC_ROLE && head.length == sizeof(join->note))
+		r = join_take_note(join, payload);
 	else
 		r = rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK, "%s sent a malformed record", join->whom);
 	rh_ps_wire_drop(join->wire);
@@ -199,6 +211,26 @@ int32_t rh_ps_join_place(struct rh_ps_join *join, const char *host, int32_t port
 	(void)snprintf(place.host, sizeof(place.host), "%s", host ? host : "");
 	place.port = port;
 	return rh_ps_call_send(&call, RH_PS_REC_PLACE, 0, &place, sizeof(place));
+}
+
+bool rh_ps_join_take_role(struct rh_ps_join *join, struct rh_ps_role_note *ret_note)
+{
+	bool has = join->has_note;
+
+	if (has)
+		*ret_note = join->note;
+	join->has_note = false;
+	return has;
+}
+
+int32_t rh_ps_join_report(struct rh_ps_join *join, uint32_t kind, uint64_t term, struct rh_comm_error *err)
+{
+	struct rh_ps_call call = {.wire = join->wire, .whom = join->whom, .err = err};
+	struct rh_ps_head head = {.kind = kind, .sequence = term};
+
+	if (!rh_ps_wire_add(join->wire, &head))
+		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	return rh_ps_wire_flush(join->wire) < 0 ? rh_ps_call_fail(&call, "the connection closed") : 0;
 }
 
 int rh_ps_join_fd(const struct rh_ps_join *join)

@@ -22,7 +22,7 @@ struct rh_ps_assignment {
 	int32_t index;
 	int32_t servers;
 	int32_t workers;
-	int32_t reserved;
+	int32_t replicas; /**< servers for each value: 1, or 2: a primary and its backup */
 };
 
 /** Payload of PLACE. */
@@ -30,6 +30,17 @@ struct rh_ps_place {
 	char host[RH_PS_HOST_MAX]; /**< "": the address from which it connects */
 	int32_t port;
 	int32_t reserved;
+};
+
+/**
+ * Payload of ROLE: the server is the primary of its values. It may answer without a backup until it has reported, with
+ * SYNCED and this term, that the one that is named here has them all.
+ */
+struct rh_ps_role_note {
+	uint64_t term; /**< grows with every decision about these values */
+	int32_t fresh; /**< not 0: no worker has seen them yet */
+	int32_t reserved;
+	struct rh_ps_place peer; /**< the backup to copy to; port 0: none now */
 };
 
 /** Parameters of a join. Texts are borrowed. */
@@ -58,6 +69,11 @@ int32_t rh_ps_join_open(const struct rh_ps_join_plan *plan, struct rh_ps_join **
 const struct rh_ps_cluster *rh_ps_join_cluster(const struct rh_ps_join *join);
 /** Send the address of this server. @param host NULL: the address from which it connects. @return 0 or RH_COMM_E* */
 int32_t rh_ps_join_place(struct rh_ps_join *join, const char *host, int32_t port, struct rh_comm_error *err);
+/** @return whether the scheduler has made this server the primary since the last call; then @p ret_note has its latest
+ * note */
+bool rh_ps_join_take_role(struct rh_ps_join *join, struct rh_ps_role_note *ret_note);
+/** Send ALONE or SYNCED. @return 0 or RH_COMM_E* */
+int32_t rh_ps_join_report(struct rh_ps_join *join, uint32_t kind, uint64_t term, struct rh_comm_error *err);
 /** @return the descriptor to poll */
 int rh_ps_join_fd(const struct rh_ps_join *join);
 /**

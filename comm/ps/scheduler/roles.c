@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/ps/scheduler/roles.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "comm/core/error.h"
+#include "comm/ps/scheduler/shards.h"
 
 #define PORT_MAX 65535
 #define SECONDS_MAX 1000000000
@@ -78,22 +80,55 @@ static int32_t roles_counts(const struct rh_comm_variables *variables, const int
 	return r < 0 ? r : roles_number(variables, &workers, ret_workers, err);
 }
 
+/* Members that this library knows and the caller's header does not are zero. @return 0 or RH_COMM_EINVAL */
+static int32_t roles_options(const struct rh_ps_scheduler_options *options, struct rh_ps_scheduler_options *ret_whole,
+                             struct rh_comm_error *err)
+{
+	static const struct rh_ps_scheduler_options none = {.size = sizeof(none)};
+
+	memset(ret_whole, 0, sizeof(*ret_whole));
+	if (!options)
+		options = &none;
+	if (options->size < offsetof(struct rh_ps_scheduler_options, replicas) || options->size > sizeof(*options))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "options.size is %u and must be sizeof(struct rh_ps_scheduler_options)", options->size);
+	memcpy(ret_whole, options, options->size);
+	return 0;
+}
+
+/* @return 0 or RH_COMM_EINVAL */
+static int32_t roles_replicas(const struct rh_comm_variables *variables, int32_t option, const char *backend,
+                              int32_t *ret_replicas, struct rh_comm_error *err)
+{
+	struct roles_number replicas = {"number of replicas", option, {"RH_PS_REPLICAS"}, 1, RH_PS_REPLICAS_MAX};
+	int32_t r;
+
+	if (option < 0 || option > RH_PS_REPLICAS_MAX)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the number of replicas is %d and must be 1 or %d",
+		                    (int)option, RH_PS_REPLICAS_MAX);
+	*ret_replicas = 1;
+	r = roles_number(variables, &replicas, ret_replicas, err);
+	if (r >= 0 && *ret_replicas > 1 && strcmp(backend, "mpi") == 0)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "the backend mpi ends all processes when one dies, so replicas are of no use: set "
+		                    "RH_PS_BACKEND to another one");
+	return r < 0 ? r : 0;
+}
+
 int32_t rh_ps_scheduler_settings_read(const struct rh_ps_scheduler_options *options,
                                       const struct rh_comm_variables *variables,
                                       struct rh_ps_scheduler_settings *ret_settings, struct rh_comm_error *err)
 {
-	static const struct rh_ps_scheduler_options none = {.size = sizeof(none)};
 	struct rh_ps_scheduler_settings settings = {
 		.init_timeout = RH_COMM_DEFAULT_INIT_TIMEOUT, .death_timeout = RH_COMM_DEFAULT_DEATH_TIMEOUT, .grace = GRACE};
 	struct roles_number port = {"port", 0, {"RH_PS_PORT", "DMLC_PS_ROOT_PORT"}, 1, PORT_MAX};
+	struct rh_ps_scheduler_options whole;
 	int32_t counts[2];
-	int32_t r;
+	int32_t r = roles_options(options, &whole, err);
 
-	if (!options)
-		options = &none;
-	if (options->size != sizeof(*options))
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "options.size is %u and must be sizeof(struct rh_ps_scheduler_options)", options->size);
+	if (r < 0)
+		return r;
+	options = &whole;
 	counts[0] = options->servers;
 	counts[1] = options->workers;
 	port.option = options->port;
@@ -117,9 +152,11 @@ int32_t rh_ps_scheduler_settings_read(const struct rh_ps_scheduler_options *opti
 		settings.host = rh_comm_env_text(variables, "DMLC_PS_ROOT_URI");
 	settings.job = roles_text(variables, options->job, "RH_COMM_JOB");
 	settings.secret = roles_text(variables, options->secret, "RH_COMM_SECRET");
+	settings.quiet = strcmp(roles_text(variables, NULL, "RH_COMM_LOG"), "off") == 0;
 	settings.backend = rh_ps_backend_read(variables, options->backend);
+	r = roles_replicas(variables, options->replicas, settings.backend, &settings.replicas, err);
 	*ret_settings = settings;
-	return 0;
+	return r;
 }
 
 /* @return 1: there is a scheduler; 0: there is none */

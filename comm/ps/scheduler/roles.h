@@ -20,6 +20,8 @@ struct rh_ps_scheduler_settings {
 	int64_t init_timeout;
 	int64_t death_timeout;
 	int64_t grace;
+	int32_t replicas; /**< servers for each value: 1 or 2 */
+	bool quiet;       /**< print nothing */
 };
 
 /** Read the settings of a scheduler. @param options NULL: none. @return 0 or RH_COMM_EINVAL */

@@ -33,7 +33,9 @@ static struct rh_ps_conn *attach_find(const struct rh_ps_server *server, uint64_
 
 	LIST_FOREACH(conn, &server->conns, link)
 	{
-		if (conn->phase == RH_PS_ON && conn->ticket == ticket && !conn->local && !conn->opening)
+		bool known = conn->phase == RH_PS_ON || conn->phase == RH_PS_SOURCE;
+
+		if (known && conn->ticket == ticket && !conn->local && !conn->opening)
 			return conn;
 	}
 	return NULL;
@@ -79,10 +81,13 @@ struct rh_ps_conn *rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_c
 		return NULL;
 	}
 	conn->worker = first->worker;
-	conn->phase = RH_PS_ON;
+	conn->phase = first->phase;
 	/* no second ATTACH is accepted */
 	conn->ticket = 0;
-	server->peers[conn->worker].conn = conn;
+	if (first->phase == RH_PS_SOURCE)
+		server->source = conn;
+	else
+		server->peers[conn->worker].conn = conn;
 	return first;
 }
 

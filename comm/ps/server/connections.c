@@ -61,6 +61,8 @@ void rh_ps_conn_lose(struct rh_ps_server *server, struct rh_ps_conn *conn)
 		return;
 	conn->phase = RH_PS_GONE;
 	rh_ps_server_forget(server, conn);
+	if (server->source == conn)
+		server->source = NULL;
 	if (conn->worker >= 0 && server->peers[conn->worker].conn == conn) {
 		server->peers[conn->worker].conn = NULL;
 		server->peers[conn->worker].lost = rh_comm_now();
@@ -96,7 +98,7 @@ static int32_t conn_check_hello(const struct rh_ps_server *server, const struct 
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                    "server %d uses protocol %d and worker %d protocol %u: use one version of the library",
 		                    (int)config->index, RH_PS_PROTOCOL, (int)hello->worker, hello->protocol);
-	if (hello->role != RH_PS_ROLE_WORKS)
+	if (hello->role != RH_PS_ROLE_WORKS && !(hello->role == RH_PS_ROLE_COPIES && server->copy))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "this is server %d, not a scheduler",
 		                    (int)config->index);
 	if (!rh_comm_digest_equal(hello->job, server->job))
@@ -113,6 +115,12 @@ static int32_t conn_check_hello(const struct rh_ps_server *server, const struct 
 		                    "server %d uses the backend \"%s\" and worker %d \"%.*s\": set RH_PS_BACKEND to the same "
 		                    "everywhere",
 		                    (int)config->index, server->backend, (int)hello->worker, RH_PS_BACKEND_MAX, hello->backend);
+	/* who asks has not received the scheduler's latest decision yet, or this server has not: it is to ask again */
+	if (server->is_backup != (hello->role == RH_PS_ROLE_COPIES))
+		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "server %d is %s", (int)config->index,
+		                    server->is_backup ? "a backup" : "the primary");
+	if (hello->role == RH_PS_ROLE_COPIES)
+		return 0;
 	if (hello->workers != config->workers || hello->worker < 0 || hello->worker >= config->workers)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                    "server %d serves %d workers, and this is worker %d of %d", (int)config->index,
@@ -168,9 +176,35 @@ static int32_t conn_check_return(const struct rh_ps_server *server, const struct
 	return 0;
 }
 
-static void conn_welcome(struct rh_ps_server *server, struct rh_ps_conn *conn)
+/* What a worker and a primary are answered alike. */
+static void conn_send_welcome(const struct rh_ps_server *server, struct rh_ps_conn *conn, uint64_t last)
 {
 	struct rh_ps_welcome welcome;
+
+	memset(&welcome, 0, sizeof(welcome));
+	welcome.epoch = server->store->epoch;
+	welcome.last = last;
+	welcome.ticket = conn->ticket;
+	/* one with a backup is as good: workers wait for the backup in its place */
+	welcome.durable = server->journal || server->copy;
+	welcome.mode = server->store->config.mode;
+	memcpy(welcome.local, server->local_name, sizeof(welcome.local));
+	rh_ps_answers_put_record(conn, RH_PS_REC_WELCOME, &welcome, sizeof(welcome));
+}
+
+/* The primary copies anew: what an earlier connection brought does not count. */
+static void conn_welcome_primary(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	if (server->source)
+		rh_ps_conn_lose(server, server->source);
+	rh_ps_backup_restart(&server->backup);
+	server->source = conn;
+	conn->phase = RH_PS_SOURCE;
+	conn_send_welcome(server, conn, 0);
+}
+
+static void conn_welcome(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
 	struct rh_ps_peer *peer = &server->peers[conn->hello.worker];
 
 	if (peer->conn)
@@ -178,14 +212,7 @@ static void conn_welcome(struct rh_ps_server *server, struct rh_ps_conn *conn)
 	*peer = (struct rh_ps_peer){.conn = conn, .last_received = rh_comm_now()};
 	conn->worker = conn->hello.worker;
 	conn->phase = RH_PS_ON;
-	memset(&welcome, 0, sizeof(welcome));
-	welcome.epoch = server->store->epoch;
-	welcome.last = server->store->workers[conn->worker].last;
-	welcome.ticket = conn->ticket;
-	welcome.durable = server->journal != NULL;
-	welcome.mode = server->store->config.mode;
-	memcpy(welcome.local, server->local_name, sizeof(welcome.local));
-	rh_ps_answers_put_record(conn, RH_PS_REC_WELCOME, &welcome, sizeof(welcome));
+	conn_send_welcome(server, conn, server->store->workers[conn->worker].last);
 }
 
 static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
@@ -202,6 +229,15 @@ static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 		(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d has another secret",
 		                   (int)server->store->config.index);
 		conn_refuse(conn, &err);
+		return;
+	}
+	/* the role may be another one since the greeting */
+	if (conn_check_hello(server, &conn->hello, &err) < 0) {
+		conn_refuse(conn, &err);
+		return;
+	}
+	if (conn->hello.role == RH_PS_ROLE_COPIES) {
+		conn_welcome_primary(server, conn);
 		return;
 	}
 	if (conn_check_return(server, &conn->hello, &err) < 0) {
@@ -236,6 +272,20 @@ static void conn_fill(struct rh_ps_conn *conn)
 	conn->readable = false;
 }
 
+/* A backup whose options differ is of no use; a primary that sends nonsense is to copy anew. */
+static void conn_on_copy(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                         const uint8_t *payload)
+{
+	bool begun = server->backup.begun;
+	struct rh_comm_error err = {0};
+	int32_t r = rh_ps_backup_take(&server->backup, &server->store, head, payload, &err);
+
+	if (r == RH_COMM_ENOMEM || (r < 0 && head->kind == RH_PS_REC_BEGIN && !begun))
+		(void)rh_ps_server_fail(server, &err);
+	else if (r < 0)
+		rh_ps_conn_lose(server, conn);
+}
+
 /* @return whether the record is to be dropped yet */
 static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn, struct rh_ps_head *head,
                            const uint8_t *payload)
@@ -244,7 +294,9 @@ static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn,
 		rh_ps_conn_open_backend(server, conn, head, payload);
 		return false;
 	}
-	if (conn->phase == RH_PS_ON) {
+	if (conn->phase == RH_PS_SOURCE) {
+		conn_on_copy(server, conn, head, payload);
+	} else if (conn->phase == RH_PS_ON) {
 		rh_ps_server_request(server, conn, head, payload);
 	} else if (conn->phase == RH_PS_PROVING) {
 		conn_on_proof(server, conn, head, payload);
@@ -278,7 +330,8 @@ bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn)
 		conn_settle(server, released);
 	conn_fill(conn);
 	for (int i = 0; i < TURN; i++) {
-		if (!STAILQ_EMPTY(&conn->answers) || conn->phase == RH_PS_GONE || conn->opening || server->failed.code < 0)
+		if (!STAILQ_EMPTY(&conn->answers) || conn->phase == RH_PS_GONE || conn->opening || server->failed.code < 0 ||
+		    !rh_ps_copy_may_take(server->copy))
 			return false;
 		r = rh_ps_wire_next(conn->wire, &head, &payload);
 		if (r <= 0)
@@ -293,6 +346,41 @@ bool rh_ps_conn_serve(struct rh_ps_server *server, struct rh_ps_conn *conn)
 	return r > 0;
 }
 
+/* The primary learns how much has been taken. */
+static void conn_acknowledge(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	struct rh_ps_head head = {.kind = RH_PS_REC_ACK, .sequence = server->backup.received};
+
+	if (server->backup.acked != server->backup.received && rh_ps_answers_put(conn, &head, NULL))
+		server->backup.acked = server->backup.received;
+}
+
+/* Of what is added to the wire, publish what the backup has acknowledged all causes of. */
+static void conn_gate(const struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	uint64_t added = rh_ps_wire_added(conn->wire);
+	uint64_t count;
+	int32_t passed = 0;
+
+	if (!rh_ps_copy_gates(server->copy)) {
+		conn->mark_count = 0;
+		conn->released = added;
+		rh_ps_wire_hold(conn->wire, UINT64_MAX);
+		return;
+	}
+	count = rh_ps_copy_sent(server->copy);
+	if (added != (conn->mark_count > 0 ? conn->marks[conn->mark_count - 1].position : conn->released)) {
+		if (conn->mark_count < RH_PS_MARKS)
+			conn->mark_count++;
+		conn->marks[conn->mark_count - 1] = (struct rh_ps_mark){added, count};
+	}
+	while (passed < conn->mark_count && conn->marks[passed].count <= rh_ps_copy_acked(server->copy))
+		conn->released = conn->marks[passed++].position;
+	conn->mark_count -= passed;
+	memmove(conn->marks, conn->marks + passed, (size_t)conn->mark_count * sizeof(conn->marks[0]));
+	rh_ps_wire_hold(conn->wire, conn->released);
+}
+
 void rh_ps_conn_flush(struct rh_ps_server *server, struct rh_ps_conn *conn)
 {
 	struct epoll_event event = {.data.ptr = conn};
@@ -300,6 +388,10 @@ void rh_ps_conn_flush(struct rh_ps_server *server, struct rh_ps_conn *conn)
 
 	if (conn->phase == RH_PS_GONE || conn->opening)
 		return;
+	if (conn == server->source)
+		conn_acknowledge(server, conn);
+	if (server->copy)
+		conn_gate(server, conn);
 	if (rh_ps_wire_flush(conn->wire) < 0)
 		conn->broken = true;
 	/* a socket is not read while its worker takes no answers; one beside a ring or a backend always is */

@@ -14,6 +14,8 @@ int32_t rh_ps_server_take(struct rh_ps_server *server, const struct rh_ps_head *
 	int32_t r = server->journal ? rh_ps_journal_add(server->journal, head, payload, &err) : 0;
 
 	if (r == 0)
+		rh_ps_copy_add(server->copy, server->store, head, payload);
+	if (r == 0)
 		r = rh_ps_store_take(server->store, head, payload, ret_entry, &err);
 	return r < 0 ? rh_ps_server_fail(server, &err) : 0;
 }

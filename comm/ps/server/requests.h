@@ -8,7 +8,8 @@
 
 #include "comm/ps/server/state.h"
 
-/** Append a record that changes the store to the journal, then apply it. @return 0, or RH_COMM_E*: the server ends */
+/** Append a record that changes the store to the journal, send it to the backup, and apply it. @return 0, or
+ * RH_COMM_E*: the server ends */
 int32_t rh_ps_server_take(struct rh_ps_server *server, const struct rh_ps_head *head, const uint8_t *payload,
                           struct rh_ps_entry **ret_entry);
 /** Execute a request. One of a kind that is not known is refused by name. */

@@ -92,6 +92,28 @@ static int32_t server_open_store(struct rh_ps_server *server, const struct rh_ps
 	return 0;
 }
 
+/* With replicas a server is a backup until the scheduler makes it the primary. */
+static int32_t server_open_copy(struct rh_ps_server *server, const struct rh_ps_server_settings *settings,
+                                struct rh_comm_error *err)
+{
+	struct rh_ps_copy_plan plan = {
+		.secret = server->secret,
+		.job = server->job,
+		.backend = server->backend,
+		.poller = server->poller,
+		.mark = &server->copy,
+		.wake = server->wake,
+		.no_shm = settings->no_shm,
+		.death_timeout = settings->death_timeout,
+	};
+
+	if (settings->replicas < 2)
+		return 0;
+	server->is_backup = true;
+	server->copy = rh_ps_copy_new(&plan);
+	return server->copy ? 0 : rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+}
+
 static int32_t server_open(struct rh_ps_server *server, const struct rh_ps_server_settings *settings,
                            struct rh_comm_error *err)
 {
@@ -109,6 +131,8 @@ static int32_t server_open(struct rh_ps_server *server, const struct rh_ps_serve
 	server->slow = settings->slow;
 	(void)snprintf(server->backend, sizeof(server->backend), "%s", settings->backend);
 	r = server_open_descriptors(server, settings->host, settings->port, err);
+	if (r == 0)
+		r = server_open_copy(server, settings, err);
 	if (r == 0 && server->launch.world)
 		r = rh_ps_launch_connect(&server->launch, settings->host, server->port, err);
 	if (r == 0 && server->join)
@@ -200,6 +224,8 @@ void rh_ps_server_free(struct rh_ps_server *server)
 	rh_ps_join_free(server->join);
 	while (!LIST_EMPTY(&server->conns))
 		rh_ps_conn_free(server, LIST_FIRST(&server->conns));
+	rh_ps_copy_free(server->copy);
+	rh_ps_backup_deinit(&server->backup);
 	fds[0] = &server->listener;
 	fds[1] = &server->local;
 	fds[2] = &server->poller;
@@ -239,6 +265,8 @@ static void server_publish(struct rh_ps_server *server)
 		(void)rh_ps_server_fail(server, &err);
 	if (server->failed.code < 0)
 		return;
+	/* the backup works while the workers' turn comes */
+	rh_ps_copy_flush(server->copy);
 	for (conn = LIST_FIRST(&server->conns); conn; conn = next) {
 		next = LIST_NEXT(conn, link);
 		rh_ps_conn_flush(server, conn);
@@ -264,7 +292,7 @@ static bool server_may_sleep(struct rh_ps_server *server)
 
 	LIST_FOREACH(conn, &server->conns, link)
 	may &= conn->opening || rh_ps_wire_sleep(conn->wire);
-	return may;
+	return may && rh_ps_copy_sleep(server->copy);
 }
 
 static bool server_is_moving(const struct rh_ps_server *server)
@@ -283,7 +311,7 @@ static int server_find_nap(struct rh_ps_server *server)
 {
 	if (!server_is_moving(server)) {
 		server->turns = 0;
-		return LIST_EMPTY(&server->waiters) ? TICK_IDLE : TICK;
+		return LIST_EMPTY(&server->waiters) && !rh_ps_copy_is_calling(server->copy) ? TICK_IDLE : TICK;
 	}
 	return ++server->turns < TURNS ? 0 : 1;
 }
@@ -296,12 +324,68 @@ static bool server_all_came(const struct rh_ps_server *server)
 	return true;
 }
 
+/* A backup takes over: with what its primary has sent, or with nothing, if no worker has seen any value yet. */
+static void server_promote(struct rh_ps_server *server, const struct rh_ps_role_note *note)
+{
+	struct rh_ps_store *store = NULL;
+	struct rh_comm_error err;
+
+	if (server->source)
+		rh_ps_conn_lose(server, server->source);
+	if (!server->backup.complete) {
+		if (note->fresh)
+			store = rh_ps_store_new(&server->store->config, rh_ps_random_number());
+		if (!store) {
+			(void)rh_comm_fail(&err, note->fresh ? RH_COMM_ENOMEM : RH_COMM_EPEER, RH_COMM_NO_RANK,
+			                   note->fresh ? "out of memory" : "this backup does not have all values of its primary");
+			(void)rh_ps_server_fail(server, &err);
+			return;
+		}
+		rh_ps_store_free(server->store);
+		server->store = store;
+	}
+	rh_ps_backup_deinit(&server->backup);
+	server->is_backup = false;
+	server->since = rh_comm_now();
+}
+
+static void server_take_role(struct rh_ps_server *server)
+{
+	struct rh_ps_role_note note;
+
+	if (!rh_ps_join_take_role(server->join, &note) || !server->copy)
+		return;
+	if (server->is_backup)
+		server_promote(server, &note);
+	if (server->failed.code == 0)
+		rh_ps_copy_start(server->copy, &note);
+}
+
+/* Without a scheduler nobody can decide who is the primary. */
+static void server_check_decider(struct rh_ps_server *server)
+{
+	struct rh_comm_error err;
+
+	if (!server->copy || server->join ||
+	    (server->is_backup ? server->source != NULL : !rh_ps_copy_is_stuck(server->copy)))
+		return;
+	(void)rh_comm_fail(&err, RH_COMM_EPEER, RH_COMM_NO_RANK,
+	                   server->is_backup
+	                       ? "the primary of server %d is lost, and so is the scheduler, which could make "
+	                         "this backup the primary"
+	                       : "the backup of server %d is lost, and so is the scheduler, which could let "
+	                         "this server go on alone: another server may be the primary",
+	                   (int)server->store->config.index);
+	(void)rh_ps_server_fail(server, &err);
+}
+
 /* A scheduler that is gone is not needed any more, once all have found each other. */
 static void server_receive_scheduler(struct rh_ps_server *server)
 {
 	struct rh_comm_error err = {0};
 	int32_t r = rh_ps_join_receive(server->join, &err);
 
+	server_take_role(server);
 	if (r >= 0)
 		return;
 	if (r != RH_COMM_EIO)
@@ -319,7 +403,10 @@ static void server_on_event(struct rh_ps_server *server, const struct epoll_even
 	uint64_t count;
 
 	if (event->data.ptr == &server->join) {
-		server_receive_scheduler(server);
+		if (server->join)
+			server_receive_scheduler(server);
+	} else if (event->data.ptr == &server->copy) {
+		rh_ps_copy_wake(server->copy);
 	} else if (event->data.ptr == &server->wake) {
 		(void)!read(server->wake, &count, sizeof(count));
 	} else if (event->data.ptr == &server->listener) {
@@ -350,7 +437,8 @@ static void server_tick(struct rh_ps_server *server)
 	int64_t now = rh_comm_now();
 	struct rh_ps_conn *conn;
 
-	rh_ps_server_tick(server, now);
+	if (!server->is_backup)
+		rh_ps_server_tick(server, now);
 	LIST_FOREACH(conn, &server->conns, link)
 	{
 		if ((conn->phase == RH_PS_NEW || conn->phase == RH_PS_PROVING) && now - conn->since > HELLO_TIMEOUT)
@@ -366,6 +454,40 @@ static bool server_all_left(const struct rh_ps_server *server)
 	return true;
 }
 
+/* All have left, and nothing waits for the backup that the last of them is to be answered. */
+static bool server_is_done(const struct rh_ps_server *server)
+{
+	return server_all_left(server) &&
+	       (!rh_ps_copy_gates(server->copy) || rh_ps_copy_acked(server->copy) >= rh_ps_copy_sent(server->copy));
+}
+
+/* @return whether there is more to copy at once */
+static bool server_copy(struct rh_ps_server *server, int64_t now)
+{
+	bool more = rh_ps_copy_turn(server->copy, server->store, now);
+	uint64_t term = 0;
+	uint32_t report = rh_ps_copy_report(server->copy, &term);
+
+	/* a connection that is closed is seen where it is read */
+	if (report != 0 && server->join)
+		(void)rh_ps_join_report(server->join, report, term, NULL);
+	server_check_decider(server);
+	return more;
+}
+
+/* Wait for something to do. @param more there is something already */
+static void server_rest(struct rh_ps_server *server, bool more)
+{
+	if (rh_ps_copy_is_blocked(server->copy)) {
+		rh_ps_copy_wait(server->copy, TICK);
+		server_poll(server, 0);
+	} else if (more || !server_may_sleep(server)) {
+		server_poll(server, 0);
+	} else {
+		server_poll(server, server_find_nap(server));
+	}
+}
+
 static void server_turn(struct rh_ps_server *server, int64_t *ticked)
 {
 	struct rh_comm_error err = {0};
@@ -374,8 +496,9 @@ static void server_turn(struct rh_ps_server *server, int64_t *ticked)
 
 	if (server->openings > 0)
 		rh_ps_conn_adopt(server);
-	more = server_serve(server);
 	now = rh_comm_now();
+	more = server_copy(server, now);
+	more |= server_serve(server);
 
 	if (now - *ticked >= TICK * 1000) {
 		server_tick(server);
@@ -385,12 +508,8 @@ static void server_turn(struct rh_ps_server *server, int64_t *ticked)
 	if (server->journal && server->failed.code == 0 && rh_ps_journal_is_long(server->journal, server->store) &&
 	    rh_ps_journal_renew(server->journal, server->store, &err) < 0)
 		(void)rh_ps_server_fail(server, &err);
-	if (server->failed.code < 0 || server_all_left(server))
-		return;
-	if (more || !server_may_sleep(server))
-		server_poll(server, 0);
-	else
-		server_poll(server, server_find_nap(server));
+	if (server->failed.code == 0 && !server_is_done(server))
+		server_rest(server, more);
 }
 
 /* The last answers are sent over a backend only while both ends poll it. */
@@ -410,13 +529,14 @@ int32_t rh_ps_server_run(struct rh_ps_server *server, struct rh_comm_error *err)
 	int64_t ticked = 0;
 
 	server->since = rh_comm_now();
-	while (!atomic_load(&server->stop) && server->failed.code == 0 && !server_all_left(server))
+	while (!atomic_load(&server->stop) && server->failed.code == 0 && !server_is_done(server))
 		server_turn(server, &ticked);
 	atomic_store(&server->stop, false);
 	server_drain(server);
 	if (server->failed.code == 0 && server->journal && rh_ps_journal_renew(server->journal, server->store, &failed) < 0)
 		(void)rh_ps_server_fail(server, &failed);
-	if (server->failed.code == 0) {
+	/* one that is stopped before the end of the job leaves its values to its backup */
+	if (server->failed.code == 0 && (!server->copy || server_all_left(server))) {
 		rh_ps_join_leave(server->join);
 		server->join = NULL;
 	}

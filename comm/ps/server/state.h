@@ -18,6 +18,8 @@
 #include "comm/ps/scheduler/join.h"
 #include "comm/ps/scheduler/launch.h"
 #include "comm/ps/server/durable/journal.h"
+#include "comm/ps/server/replica/backup.h"
+#include "comm/ps/server/replica/copy.h"
 #include "comm/ps/server/store.h"
 #include "roundhouse/ps.h"
 
@@ -26,6 +28,7 @@ enum rh_ps_phase {
 	RH_PS_NEW,     /**< no record received */
 	RH_PS_PROVING, /**< CHALLENGE is sent */
 	RH_PS_ON,      /**< it belongs to a worker */
+	RH_PS_SOURCE,  /**< it belongs to the primary, of which this is the backup */
 	RH_PS_GONE     /**< to be closed */
 };
 
@@ -35,6 +38,15 @@ struct rh_ps_answer {
 	struct rh_ps_head head;
 	struct rh_ps_entry *entry; /**< the value is its; NULL: none */
 	struct rh_ps_entry *held;  /**< the same, when its hold counts this answer; else NULL */
+};
+
+/** Most marks of a connection. */
+#define RH_PS_MARKS 8
+
+/** What was added to a wire up to a position depends on what the backup has to acknowledge first. */
+struct rh_ps_mark {
+	uint64_t position; /**< rh_ps_wire_added() */
+	uint64_t count;    /**< rh_ps_copy_sent() */
 };
 
 /** A backend that is being opened; attach.c's. */
@@ -56,6 +68,9 @@ struct rh_ps_conn {
 	uint8_t nonce[RH_PS_NONCE];
 	struct rh_ps_opening *opening;       /**< NULL: none; else a thread owns the wire */
 	STAILQ_HEAD(, rh_ps_answer) answers; /**< not empty: nothing more is read */
+	struct rh_ps_mark marks[RH_PS_MARKS];
+	int32_t mark_count;
+	uint64_t released; /**< position up to which answers may be published */
 };
 
 /** A request that waits for an entry. */
@@ -93,6 +108,10 @@ struct rh_ps_server {
 	struct rh_ps_fabric fabric;
 	struct rh_ps_launch launch; /**< of its start */
 	struct rh_ps_join *join;    /**< NULL: no scheduler, or no longer connected */
+	struct rh_ps_copy *copy;    /**< NULL: no replicas */
+	bool is_backup;             /**< with replicas: the scheduler has not made it the primary */
+	struct rh_ps_backup backup; /**< while it is a backup */
+	struct rh_ps_conn *source;  /**< the primary's connection; NULL: none */
 	char backend[RH_PS_BACKEND_MAX];
 	int32_t openings; /**< connections whose backend is being opened */
 	int32_t turns;    /**< turns in a row with progress that no descriptor signals */

@@ -54,6 +54,7 @@ struct rh_ps_entry {
 	bool known;       /**< it has its first value */
 	int32_t hold;     /**< queued answers that need this version: no round is applied meanwhile */
 	uint64_t version; /**< rounds, or pushes, applied to the value */
+	uint32_t copied;  /**< the copy (replica/copy.h) that has it; 0: none */
 	uint64_t *pushed; /**< for each worker its pushes */
 	uint8_t *value;
 	uint8_t *slots[2];                 /**< state of the rule, such as momentum; NULL: none yet */

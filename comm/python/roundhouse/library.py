@@ -65,7 +65,7 @@ class SchedulerOptions(Structure):
     """struct rh_ps_scheduler_options"""
     _fields_ = [("size", c_uint32), ("servers", c_int32), ("workers", c_int32), ("port", c_int32), ("host", c_char_p),
                 ("job", c_char_p), ("secret", c_char_p), ("backend", c_char_p), ("init_timeout", c_int64),
-                ("grace", c_int64), ("death_timeout", c_int64)]
+                ("grace", c_int64), ("death_timeout", c_int64), ("replicas", c_int32), ("reserved", c_int32)]
 
 
 class ServedOp(Structure):

@@ -287,16 +287,19 @@ def serve(*, index=None, servers=None, workers=None, mode=None, staleness=0, rul
 
 
 def schedule(*, servers=None, workers=None, host=None, port=0, job=None, secret=None, backend=None, init_timeout=None,
-             grace=None, ready=None):
+             grace=None, replicas=None, ready=None):
     """Be the scheduler through which servers and workers find each other (docs/ps.md), until all workers have left.
 
     What is None or 0 comes from the environment (DMLC_*); port -1 is any that is free. init_timeout: seconds for all to
-    come. grace: seconds that one who has died may take to come back. ready: is called with the port once it listens.
+    come. grace: seconds that one who has died may take to come back. replicas: 2 gives each server a backup that takes
+    over when it dies; then twice as many servers are to come. ready: is called with the port once it listens.
     Raises CommError that names who did not come, or who has died.
     """
     _need()
+    # a library that does not know replicas knows the members before
+    size = library.SchedulerOptions.replicas.offset if replicas is None else ctypes.sizeof(library.SchedulerOptions)
     options = library.SchedulerOptions(
-        size=ctypes.sizeof(library.SchedulerOptions), servers=servers or 0, workers=workers or 0, port=port,
+        size=size, replicas=replicas or 0, servers=servers or 0, workers=workers or 0, port=port,
         host=_text(host), job=_text(job), secret=_text(secret), backend=_text(backend),
         init_timeout=buffers.microseconds(init_timeout),
         grace=buffers.microseconds(grace))

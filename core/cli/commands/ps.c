@@ -38,6 +38,7 @@ static const struct rh_option ps_options[] = {
 	{"durable", 0, "HOW", "logged|synced", "what is acknowledged outlives the process, or also its host"},
 	{"grace", 0, "SECONDS", NULL, "how long a lost worker may stay away before waiting for it fails (default 1)"},
 	{"backend", 0, "NAME", NULL, "own, native, ucx, mpi or nccl carries the data (default: $RH_COMM_BACKEND, or own)"},
+	{"replicas", 0, "N", "1|2", "with 2, each server has a backup that takes over when it dies; needs a scheduler"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
@@ -47,7 +48,7 @@ static const struct rh_option *const server_options = ps_options + 1;
 static const char *const ps_variables[] = {
 	"RH_PS_WORKERS",   "RH_PS_SERVER_COUNT", "RH_PS_SERVER",  "RH_PS_HOST",     "RH_PS_PORT",    "RH_PS_MODE",
 	"RH_PS_STALENESS", "RH_PS_RULE",         "RH_PS_RATE",    "RH_PS_MOMENTUM", "RH_PS_BETA1",   "RH_PS_BETA2",
-	"RH_PS_EPSILON",   "RH_PS_FOLDER",       "RH_PS_DURABLE", "RH_PS_GRACE",    "RH_PS_BACKEND",
+	"RH_PS_EPSILON",   "RH_PS_FOLDER",       "RH_PS_DURABLE", "RH_PS_GRACE",    "RH_PS_BACKEND", "RH_PS_REPLICAS",
 };
 
 static int ps_serve(const struct rh_cli *cli)

@@ -149,6 +149,11 @@ def scheduler():
     ps.schedule(servers=1, workers=2, host="127.0.0.1", port=int(os.environ["TEST_PORT"]))
 
 
+@kit.case
+def replicated_scheduler():
+    ps.schedule(servers=1, workers=2, host="127.0.0.1", port=int(os.environ["TEST_PORT"]), replicas=2)
+
+
 def follow(role):
     os.environ.update(DMLC_ROLE=role, DMLC_PS_ROOT_URI="127.0.0.1", DMLC_PS_ROOT_PORT=os.environ["TEST_PORT"])
 
@@ -237,6 +242,13 @@ class Servers(unittest.TestCase):
                                                   "scheduled_worker")]
         outputs = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
         self.assertEqual([child.returncode for child in children], [0] * 4, outputs)
+
+    def test_a_server_with_a_backup(self):
+        self.port, self.workers = kit.free_port(), 2
+        children = [self.start(name) for name in ("replicated_scheduler", "scheduled_server", "scheduled_server",
+                                                  "scheduled_worker", "scheduled_worker")]
+        outputs = [child.communicate(timeout=kit.TIMEOUT)[0] for child in children]
+        self.assertEqual([child.returncode for child in children], [0] * 5, outputs)
 
     def test_killed_server_counts_each_push_once(self):
         self.port, self.workers = kit.free_port(), 1

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_ps [--bytes N] [--keys N] [--rounds N] [--servers N] [--workers N] [--tcp] [--folder DIR]: push and pull values
+ * bench_ps [--bytes N] [--keys N] [--rounds N] [--servers N] [--workers N] [--tcp] [--replicas] [--folder DIR]: push
+ * and pull values
  * of N bytes, all keys in one request, and print one line of JSON: what one worker moved one way, as ps-lite's
  * benchmark counts it. At the end every value must be the sum of what was pushed.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,8 @@ struct bench_plan {
 	int servers;
 	int workers;
 	int tcp;
+	int port;     /* of the scheduler */
+	int replicas; /* not 0: a scheduler, and a backup for each server */
 	const char *folder;
 	char addresses[SERVERS_MAX * 32];
 };
@@ -46,6 +50,56 @@ static int bench_fail(const struct rh_comm_error *err)
 {
 	(void)fprintf(stderr, "bench_ps: %s\n", err->text);
 	return 1;
+}
+
+/* What servers and workers of a job with a scheduler find in their environment. */
+static void bench_set_role(const struct bench_plan *plan, const char *role)
+{
+	char port[16];
+
+	(void)snprintf(port, sizeof(port), "%d", plan->port);
+	(void)setenv("DMLC_ROLE", role, 1);
+	(void)setenv("DMLC_PS_ROOT_URI", "127.0.0.1", 1);
+	(void)setenv("DMLC_PS_ROOT_PORT", port, 1);
+	if (plan->tcp)
+		(void)setenv("RH_PS_SHM", "off", 1);
+}
+
+static void bench_start_scheduler(struct bench_plan *plan)
+{
+	struct rh_ps_scheduler_options options = {.size = sizeof(options),
+	                                          .servers = plan->servers,
+	                                          .workers = plan->workers,
+	                                          .replicas = 2,
+	                                          .host = "127.0.0.1",
+	                                          .port = -1};
+	struct rh_ps_scheduler *scheduler;
+	struct rh_comm_error err;
+
+	(void)setenv("RH_COMM_LOG", "off", 1);
+	if (rh_ps_scheduler_new(&options, &scheduler, &err) < 0)
+		exit(bench_fail(&err));
+	plan->port = rh_ps_scheduler_port(scheduler);
+	if (fork() != 0)
+		return;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	_exit(rh_ps_scheduler_run(scheduler, &err) < 0 ? bench_fail(&err) : 0);
+}
+
+static void bench_start_replica(const struct bench_plan *plan)
+{
+	struct rh_ps_server_options options = {
+		.size = sizeof(options), .mode = RH_PS_ASYNC, .rule = RH_PS_SUM, .host = "127.0.0.1"};
+	struct rh_ps_server *server;
+	struct rh_comm_error err;
+
+	if (fork() != 0)
+		return;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	bench_set_role(plan, "server");
+	if (rh_ps_server_new(&options, &server, &err) < 0)
+		_exit(bench_fail(&err));
+	_exit(rh_ps_server_run(server, &err) < 0 ? bench_fail(&err) : 0);
 }
 
 /* @return the pid; the port goes into the list of addresses */
@@ -143,9 +197,9 @@ static int bench_work(const struct bench_plan *plan, struct rh_ps *ps, double *r
 		best = start < best ? start : best;
 	}
 	if (r == 0 && rh_ps_worker(ps) == 0)
-		printf("{\"bytes\":%zu,\"keys\":%zu,\"servers\":%d,\"workers\":%d,\"shared\":%d,\"gbps\":%.3f,"
+		printf("{\"bytes\":%zu,\"keys\":%zu,\"servers\":%d,\"workers\":%d,\"shared\":%d,\"replicas\":%d,\"gbps\":%.3f,"
 		       "\"gbps_best\":%.3f,\"keys_per_s\":%.0f,\"keys_per_s_best\":%.0f}\n",
-		       plan->bytes, plan->keys, plan->servers, plan->workers, (int)rh_ps_shared(ps),
+		       plan->bytes, plan->keys, plan->servers, plan->workers, (int)rh_ps_shared(ps), plan->replicas ? 2 : 1,
 		       (double)plan->bytes * (double)plan->keys * plan->rounds / *ret_seconds / 1e9,
 		       (double)plan->bytes * (double)plan->keys / best / 1e9, (double)plan->keys * plan->rounds / *ret_seconds,
 		       (double)plan->keys / best);
@@ -158,13 +212,15 @@ static int bench_worker(const struct bench_plan *plan, int index)
 	                                .has_worker = 1,
 	                                .worker = index,
 	                                .workers = plan->workers,
-	                                .servers = plan->addresses,
+	                                .servers = plan->replicas ? NULL : plan->addresses,
 	                                .no_shm = plan->tcp};
 	struct rh_comm_error err;
 	struct rh_ps *ps;
 	double seconds;
 	int r;
 
+	if (plan->replicas)
+		bench_set_role(plan, "worker");
 	if (rh_ps_connect(&options, &ps, &err) < 0)
 		return bench_fail(&err);
 	r = bench_work(plan, ps, &seconds);
@@ -179,8 +235,8 @@ static void bench_parse(struct bench_plan *plan, int argc, char **argv)
 		const char *value = i + 1 < argc ? argv[i + 1] : "0";
 		long number = strtol(value, NULL, 10);
 
-		if (strcmp(argv[i], "--tcp") == 0) {
-			plan->tcp = 1;
+		if (strcmp(argv[i], "--tcp") == 0 || strcmp(argv[i], "--replicas") == 0) {
+			*(argv[i][2] == 't' ? &plan->tcp : &plan->replicas) = 1;
 			continue;
 		}
 		if (strcmp(argv[i], "--bytes") == 0)
@@ -206,7 +262,11 @@ int main(int argc, char **argv)
 	int failed = 0;
 
 	bench_parse(&plan, argc, argv);
-	for (int i = 0; i < plan.servers && i < SERVERS_MAX; i++)
+	if (plan.replicas)
+		bench_start_scheduler(&plan);
+	for (int i = 0; plan.replicas && i < 2 * plan.servers; i++)
+		bench_start_replica(&plan);
+	for (int i = 0; !plan.replicas && i < plan.servers && i < SERVERS_MAX; i++)
 		(void)bench_start_server(&plan, i);
 	for (int i = 0; i < plan.workers; i++) {
 		if (fork() == 0)

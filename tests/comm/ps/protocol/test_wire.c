@@ -286,6 +286,59 @@ static void test_wire__only_memory_of_the_right_size_is_shared(void **state)
 	pair_close(&pair);
 }
 
+/* What is added behind a position stays unseen, also while more is added and dropped records are published. */
+static void test_wire__what_is_held_is_not_seen(void **state)
+{
+	(void)state;
+	for (int shared = 0; shared < 2; shared++) {
+		struct pair pair;
+		uint64_t position;
+
+		pair_open(&pair, shared != 0);
+		assert_true(add(pair.server, 1, 100));
+		position = rh_ps_wire_added(pair.server);
+		rh_ps_wire_hold(pair.server, position);
+		assert_true(add(pair.server, 2, 200));
+		assert_int_equal(rh_ps_wire_flush(pair.server), 0);
+		assert_int_equal(rh_ps_wire_fill(pair.worker), 0);
+		assert_int_equal(take(pair.worker, 1, 100), 1);
+		assert_int_equal(take(pair.worker, 2, 200), 0);
+		/* nothing that could be sent waits for the descriptor */
+		assert_false(rh_ps_wire_unsent(pair.server));
+		position = rh_ps_wire_added(pair.server);
+		assert_true(add(pair.server, 3, 300));
+		rh_ps_wire_hold(pair.server, position);
+		assert_int_equal(rh_ps_wire_flush(pair.server), 0);
+		assert_int_equal(rh_ps_wire_fill(pair.worker), 0);
+		assert_int_equal(take(pair.worker, 2, 200), 1);
+		assert_int_equal(take(pair.worker, 3, 300), 0);
+		rh_ps_wire_hold(pair.server, UINT64_MAX);
+		assert_int_equal(rh_ps_wire_flush(pair.server), 0);
+		assert_int_equal(rh_ps_wire_fill(pair.worker), 0);
+		assert_int_equal(take(pair.worker, 3, 300), 1);
+		pair_close(&pair);
+	}
+}
+
+/* What fits can be added. */
+static void test_wire__what_fits_can_be_added(void **state)
+{
+	(void)state;
+	for (int shared = 0; shared < 2; shared++) {
+		struct pair pair;
+		int fitted = 0;
+
+		pair_open(&pair, shared != 0);
+		while (rh_ps_wire_fits(pair.server, 300000)) {
+			assert_true(add(pair.server, 1, 300000));
+			fitted++;
+		}
+		assert_true(fitted > 0);
+		assert_false(add(pair.server, 1, 300000));
+		pair_close(&pair);
+	}
+}
+
 static void test_wire__descriptors_cross(void **state)
 {
 	struct pair pair;
@@ -317,6 +370,8 @@ int main(void)
 		cmocka_unit_test(test_wire__nonsense_over_a_socket_is_refused),
 		cmocka_unit_test(test_wire__nonsense_in_memory_is_refused),
 		cmocka_unit_test(test_wire__only_memory_of_the_right_size_is_shared),
+		cmocka_unit_test(test_wire__what_is_held_is_not_seen),
+		cmocka_unit_test(test_wire__what_fits_can_be_added),
 		cmocka_unit_test(test_wire__descriptors_cross),
 	};
 
