@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/commands/convert.h"
 #include "cli/commands/crds.h"
 #include "cli/commands/plugins/plugins.h"
 #include "cli/session.h"
@@ -469,6 +470,8 @@ int main(int argc, char **argv)
 	rh_cli_prepare();
 	if (argc > 0 && strcmp(argv[0], RH_CRDS_PROGRAM) == 0)
 		return rh_cli_finish(rh_crds_cluster_main(argc, argv));
+	if (argc > 0 && strcmp(argv[0], RH_CONVERT_PROGRAM) == 0)
+		return rh_cli_finish(rh_convert_cluster_main(argc, argv));
 	if (argc > 0 && strcmp(argv[0], RH_PLUGINS_PROGRAM) == 0)
 		return rh_cli_finish(rh_plugins_server_main(argc, argv));
 	argv += tries;

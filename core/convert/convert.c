@@ -27,6 +27,12 @@ static bool convert_is(const struct rh_convert_api *api, const char *api_version
 	       strcmp(kind, api->kind) == 0;
 }
 
+/* @return whether the runtime of a TrainJob has the policy that a step is for */
+static bool convert_has_policy(const struct rh_convert_api *api, const struct rh_json *object)
+{
+	return !api->policy || rh_json_get(rh_json_at(object, RH_CONVERT_RUNTIME ".spec.mlPolicy"), api->policy) != NULL;
+}
+
 /* @return the step from the API of @p object to @p to, or NULL */
 static const struct rh_convert_api *convert_find(const struct rh_json *object, const char *to)
 {
@@ -34,7 +40,7 @@ static const struct rh_convert_api *convert_find(const struct rh_json *object, c
 	const char *kind = rh_json_string_at(object, "kind");
 
 	for (const struct rh_convert_api *api = rh_convert_apis; api_version && kind && api->group; api++)
-		if (strcmp(api->to_api, to) == 0 && convert_is(api, api_version, kind))
+		if (strcmp(api->to_api, to) == 0 && convert_is(api, api_version, kind) && convert_has_policy(api, object))
 			return api;
 	return NULL;
 }
@@ -53,8 +59,56 @@ bool rh_convert_is_due(const struct rh_json *object, enum rh_convert_target targ
 
 	if (!api_version || strcmp(api_version, convert_targets[target]) == 0)
 		return false;
-	return convert_step(object, convert_targets[target]) ||
+	return convert_step(object, convert_targets[target]) || rh_convert_needs_runtime(object) ||
 	       (target == RH_CONVERT_TRAINJOB && rh_starts_with(api_version, "kubeflow.org/"));
+}
+
+bool rh_convert_needs_runtime(const struct rh_json *object)
+{
+	const char *api_version = rh_json_string_at(object, "apiVersion");
+	const char *kind = rh_json_string_at(object, "kind");
+
+	return api_version && kind && strcmp(api_version, RH_CONVERT_TRAINER) == 0 &&
+	       strcmp(kind, RH_CONVERT_TRAINJOB_KIND) == 0;
+}
+
+int rh_convert_runtime_of(const struct rh_json *object, struct rh_convert_reference *ret, struct rh_error *err)
+{
+	const char *kind = rh_json_string_at(object, "spec.runtimeRef.kind");
+	const char *namespace_ = rh_json_string_at(object, "metadata.namespace");
+	bool own = kind && strcmp(kind, RH_CONVERT_RUNTIME) == 0;
+
+	if (!rh_json_string_at(object, "spec.runtimeRef.name"))
+		return rh_fail(err, RH_EINVAL, "spec.runtimeRef.name: Required value: a TrainJob refers to a runtime");
+	if (kind && !own && strcmp(kind, RH_CONVERT_CLUSTER_RUNTIME) != 0)
+		return rh_fail(err, RH_EINVAL, "spec.runtimeRef.kind: \"%s\" must be %s or %s", kind, RH_CONVERT_RUNTIME,
+		               RH_CONVERT_CLUSTER_RUNTIME);
+	ret->kind = own ? RH_CONVERT_RUNTIME : RH_CONVERT_CLUSTER_RUNTIME;
+	ret->namespace_ = !own ? NULL : namespace_ ? namespace_ : "default";
+	ret->name = rh_json_string_at(object, "spec.runtimeRef.name");
+	return 0;
+}
+
+/* Put the runtime into the object under conversion, with its replicated jobs as a map by their names: paths of rules
+ * and notes name them so. */
+static int convert_add_runtime(struct rh_json *object, const struct rh_json *runtime)
+{
+	struct rh_json *copy = rh_json_copy(runtime), *spec;
+	rh_auto(json) list = NULL;
+	struct rh_json *map;
+
+	if (rh_json_set(object, RH_CONVERT_RUNTIME, copy) < 0)
+		return RH_ENOMEM;
+	spec = rh_json_at(copy, "spec.template.spec");
+	list = rh_json_detach(spec, "replicatedJobs");
+	map = spec ? rh_json_ensure_object(spec, "replicatedJobs") : NULL;
+	for (const struct rh_json *at = rh_json_first(list); map && at; at = rh_json_next(at)) {
+		const char *name = rh_json_string_at(at, "name");
+
+		if (rh_json_set(map, name ? name : "", rh_json_copy(at)) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
 }
 
 static int convert_rules(struct rh_conversion *conversion, const struct rh_convert_api *api, struct rh_error *err)
@@ -76,12 +130,16 @@ static int convert_no_way(const struct rh_json *object, const char *target, stru
 	const char *api_version = rh_json_string_at(object, "apiVersion");
 	const char *kind = rh_json_string_at(object, "kind");
 
+	if (rh_convert_needs_runtime(object))
+		return rh_fail(err, RH_EINVAL,
+		               "the runtime has no mlPolicy for which there is a kind of %s: torch, xgboost, jax or mpi",
+		               convert_targets[RH_CONVERT_V1]);
 	return rh_fail(err, RH_EINVAL, "%s of %s cannot be converted to %s", kind ? kind : "an object without kind",
 	               api_version ? api_version : "no apiVersion", target);
 }
 
-int rh_convert(const struct rh_json *object, enum rh_convert_target target, struct rh_conversion *ret,
-               struct rh_error *err)
+int rh_convert(const struct rh_json *object, const struct rh_json *runtime, enum rh_convert_target target,
+               struct rh_conversion *ret, struct rh_error *err)
 {
 	const char *to = convert_targets[target];
 	const char *api_version;
@@ -91,6 +149,8 @@ int rh_convert(const struct rh_json *object, enum rh_convert_target target, stru
 	if (!ret->object || !ret->notes)
 		return rh_fail_oom(err);
 	rh_json_remove(ret->object, "status");
+	if (runtime && target != RH_CONVERT_TRAINJOB && convert_add_runtime(ret->object, runtime) < 0)
+		return rh_fail_oom(err);
 	for (int i = 0; r == 0 && i < CONVERT_STEPS_MAX; i++) {
 		const struct rh_convert_api *api;
 
@@ -103,4 +163,48 @@ int rh_convert(const struct rh_json *object, enum rh_convert_target target, stru
 		r = convert_rules(ret, api, err);
 	}
 	return r < 0 ? r : convert_no_way(object, to, err);
+}
+
+/* @return whether a step leads to @p to, itself or with one more step from V1 */
+static bool convert_leads(const struct rh_convert_api *api, const char *to)
+{
+	const char *v1 = convert_targets[RH_CONVERT_V1];
+
+	if (strcmp(api->to_api, to) == 0)
+		return true;
+	for (const struct rh_convert_api *next = rh_convert_apis; next->group && !api->policy; next++)
+		if (strcmp(api->to_api, v1) == 0 && strcmp(next->to_api, to) == 0 && convert_is(next, v1, api->to_kind))
+			return true;
+	return false;
+}
+
+/* One call for each version of a step. */
+static int convert_versions(const struct rh_convert_api *api, rh_convert_source_fn *fn, void *arg, struct rh_error *err)
+{
+	int r = 0;
+
+	for (const char *at = api->versions; r == 0 && *at; at += strspn(at, " ")) {
+		int length = (int)strcspn(at, " ");
+		rh_auto_free char *version = rh_asprintf("%s/%.*s", api->group, length, at);
+
+		r = version ? fn(arg, version, api->kind, err) : rh_fail_oom(err);
+		at += length;
+	}
+	return r;
+}
+
+int rh_convert_each_source(enum rh_convert_target target, rh_convert_source_fn *fn, void *arg, struct rh_error *err)
+{
+	const struct rh_convert_api *last = NULL;
+	int r = 0;
+
+	for (const struct rh_convert_api *api = rh_convert_apis; r == 0 && api->group; api++) {
+		bool again = last && api->policy && strcmp(last->kind, api->kind) == 0;
+
+		if (again || !convert_leads(api, convert_targets[target]))
+			continue;
+		last = api;
+		r = convert_versions(api, fn, arg, err);
+	}
+	return r;
 }

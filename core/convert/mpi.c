@@ -175,11 +175,16 @@ static bool mpi_starts_sshd(const struct rh_json *words)
 	return found;
 }
 
+bool rh_convert_starts_sshd(const struct rh_json *container)
+{
+	return mpi_starts_sshd(rh_json_get(container, "command")) || mpi_starts_sshd(rh_json_get(container, "args"));
+}
+
 static int mpi_no_sshd(const struct rh_convert_field *field, struct rh_error *err)
 {
 	struct rh_json *container = mpi_first(rh_json_get(field->parent, field->key));
 
-	if (!mpi_starts_sshd(rh_json_get(container, "command")) && !mpi_starts_sshd(rh_json_get(container, "args")))
+	if (!rh_convert_starts_sshd(container))
 		return 0;
 	rh_json_remove(container, "command");
 	rh_json_remove(container, "args");
@@ -190,7 +195,7 @@ static int mpi_needs_sshd(const struct rh_convert_field *field, struct rh_error 
 {
 	struct rh_json *container = mpi_first(rh_json_get(field->parent, field->key));
 
-	if (mpi_starts_sshd(rh_json_get(container, "command")) || mpi_starts_sshd(rh_json_get(container, "args")))
+	if (rh_convert_starts_sshd(container))
 		return 0;
 	return rh_convert_note(field, RH_CONVERT_CHANGED, NULL, field->rule->why) < 0 ? rh_fail_oom(err) : 0;
 }

@@ -6,26 +6,6 @@
 /* Longest key of a path in a rule. */
 #define RULE_KEY_SIZE 64
 
-const char *rh_convert_effect_name(enum rh_convert_effect effect)
-{
-	static const char *const names[] = {"moved", "changed", "implied", "lost"};
-
-	return names[effect];
-}
-
-int rh_convert_note(const struct rh_convert_field *field, enum rh_convert_effect effect, const char *to,
-                    const char *detail)
-{
-	rh_auto(json) note = rh_json_new_object();
-
-	if (!note || rh_json_set_string(note, "effect", rh_convert_effect_name(effect)) < 0 ||
-	    rh_json_set_string(note, "path", field->path) < 0 || (to && rh_json_set_string(note, "to", to) < 0) ||
-	    (detail && rh_json_set_string(note, "detail", detail) < 0))
-		return RH_ENOMEM;
-	field->conversion->lossy |= effect == RH_CONVERT_LOST;
-	return rh_json_append(field->conversion->notes, rh_take(note));
-}
-
 /* Take the next key off a path: "a.b", "a[b]". @return the rest */
 static const char *rule_step(const char *path, const char *star, char key[RULE_KEY_SIZE])
 {

@@ -14,6 +14,8 @@
 #define RH_CONVERT_TRAINER "trainer.kubeflow.org/v1alpha1"
 /** A kind, and the member of the object under conversion that is to become an object of its own. */
 #define RH_CONVERT_RUNTIME "TrainingRuntime"
+#define RH_CONVERT_CLUSTER_RUNTIME "ClusterTrainingRuntime" /**< a runtime for all namespaces */
+#define RH_CONVERT_TRAINJOB_KIND "TrainJob"                 /**< the only job of that API */
 
 struct rh_convert_rule;
 
@@ -25,6 +27,13 @@ struct rh_convert_field {
 	const char *key;        /**< the member; borrowed */
 	const char *path;       /**< where it stands, as users write it: "spec.mpiReplicaSpecs[Worker].replicas" */
 	const char *star;       /**< the key that "[*]" stands for; NULL: the rule has none */
+};
+
+/** What a note says about a field. */
+struct rh_convert_remark {
+	enum rh_convert_effect effect;
+	const char *to;     /**< the new place or value; NULL: none */
+	const char *detail; /**< the consequence; NULL: none */
 };
 
 /** What becomes of one field. A row with path NULL ends a list. */
@@ -49,6 +58,7 @@ struct rh_convert_api {
 	const char *group;
 	const char *versions; /**< separated by spaces */
 	const char *kind;
+	const char *policy; /**< member that the mlPolicy of a TrainJob's runtime has; NULL: the kind has no runtime */
 	const char *to_api; /**< "kubeflow.org/v1" */
 	const char *to_kind;
 	const struct rh_convert_rule *const *rules; /**< lists, in order; NULL ends them */
@@ -75,8 +85,24 @@ extern const struct rh_convert_rule rh_convert_v1_to_mpi2[]; /**< and back */
 extern const struct rh_convert_rule rh_convert_pytorch_to_trainjob[];
 extern const struct rh_convert_rule rh_convert_xgboost_to_trainjob[]; /**< @see rh_convert_pytorch_to_trainjob */
 extern const struct rh_convert_rule rh_convert_jax_to_trainjob[];     /**< @see rh_convert_pytorch_to_trainjob */
+/** MPIJob of v1 to TrainJob: the launcher, workers with sshd. */
+extern const struct rh_convert_rule rh_convert_mpi_to_trainjob[];
+extern const struct rh_convert_rule rh_convert_mpi2_to_trainjob[];   /**< MPIJob of v2beta1, likewise */
+extern const struct rh_convert_rule rh_convert_tf_to_trainjob[];     /**< a replicated job for each type */
+extern const struct rh_convert_rule rh_convert_paddle_to_trainjob[]; /**< likewise */
+/** What a job of V1 without a limit of restarts gets. */
+extern const struct rh_convert_rule rh_convert_backoff_to_trainjob[];
 /** What becomes of runPolicy in a TrainJob. */
 extern const struct rh_convert_rule rh_convert_policy_to_trainjob[];
+/** What of a TrainJob is the same for all kinds of V1, before and after the rules of the kind. */
+extern const struct rh_convert_rule rh_convert_trainjob_first[];
+extern const struct rh_convert_rule rh_convert_trainjob_last[]; /**< @see rh_convert_trainjob_first */
+/** The replicated job "node" of a runtime to the replicas of PyTorchJob, XGBoostJob and JAXJob. */
+extern const struct rh_convert_rule rh_convert_torch_to_v1[];
+extern const struct rh_convert_rule rh_convert_xgboost_to_v1[]; /**< @see rh_convert_torch_to_v1 */
+extern const struct rh_convert_rule rh_convert_jax_to_v1[];     /**< @see rh_convert_torch_to_v1 */
+extern const struct rh_convert_rule rh_convert_nodes_backoff[]; /**< the limit of restarts of "node" */
+extern const struct rh_convert_rule rh_convert_mpi_to_v1[];     /**< "launcher" and "node" to an MPIJob of v1 */
 
 /** Apply one rule to the whole object. @return 0, RH_EINVAL or RH_ENOMEM */
 int rh_convert_apply(struct rh_conversion *conversion, const struct rh_convert_rule *rule, struct rh_error *err);
@@ -86,6 +112,18 @@ int rh_convert_apply(struct rh_conversion *conversion, const struct rh_convert_r
  */
 int rh_convert_note(const struct rh_convert_field *field, enum rh_convert_effect effect, const char *to,
                     const char *detail);
+/** Add a note about the field at a path. @param format of the path, as of printf. @return 0 or RH_ENOMEM */
+int rh_convert_note_at(struct rh_conversion *conversion, const struct rh_convert_remark *remark, const char *format,
+                       ...) __attribute__((format(printf, 3, 4)));
+/**
+ * Add a note for each field in which @p json and @p other differ; where @p other is NULL for each field of @p json.
+ * @param path where @p json stands; used as room
+ * @return 0 or RH_ENOMEM
+ */
+int rh_convert_note_tree(struct rh_conversion *conversion, const struct rh_convert_remark *remark, struct rh_str *path,
+                         const struct rh_json *json, const struct rh_json *other);
+/** @return whether the command or the arguments of @p container name sshd */
+bool rh_convert_starts_sshd(const struct rh_json *container);
 /**
  * Put @p value (taken; NULL counts as out of memory) at @p path of @p object; maps on the way are made.
  * @param star what "[*]" in the path stands for

@@ -45,6 +45,8 @@ static void table_name(const struct rh_convert_api *api, struct rh_str *out)
 	for (const char *at = api->versions; *at; at++)
 		rh_str_append_bytes(out, *at == ' ' ? ", " : at, *at == ' ' ? 2 : 1);
 	rh_str_append(out, ")");
+	if (api->policy)
+		rh_str_appendf(out, " with mlPolicy.%s", api->policy);
 }
 
 /* One table for APIs that have the same rules. @return the next API */
@@ -54,7 +56,7 @@ static const struct rh_convert_api *table_apis(const struct rh_convert_api *api,
 
 	rh_str_append(out, "### ");
 	table_name(api, out);
-	rh_str_appendf(out, " to %s\n\n", api->to_api);
+	rh_str_appendf(out, " to %s%s%s\n\n", api->policy ? api->to_kind : "", api->policy ? " of " : "", api->to_api);
 	while (api[1].group && api[1].rules == first->rules) {
 		rh_str_append(out, api == first ? "Also " : ", ");
 		table_name(++api, out);

@@ -4,22 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "convert/rules.h"
-
-/* Trainer knows the container, and the job, of the nodes by this name. */
-#define TRAINJOB_NODE "node"
-#define TRAINJOB_STEP "trainer.kubeflow.org/trainjob-ancestor-step"
-#define TRAINJOB_FRAMEWORK "trainer.kubeflow.org/framework"
+#include "convert/runtime.h"
+#include "job/names.h"
 
 /* What differs between the kinds. */
 struct trainjob_kind {
 	const char *framework; /* of Trainer: the member of mlPolicy */
 	const char *main;      /* V1's main container */
 	const char *restart;   /* V1's default restartPolicy */
+	const char *first;     /* the replica type with rank 0; NULL: Worker 0 has it */
 };
 
-static const struct trainjob_kind trainjob_kinds[] = {
-	{"torch", "pytorch", "OnFailure"}, {"xgboost", "xgboost", "Never"}, {"jax", "jax", "Never"}};
+static const struct trainjob_kind trainjob_kinds[] = {{"torch", "pytorch", "OnFailure", "Master"},
+                                                      {"xgboost", "xgboost", "Never", "Master"},
+                                                      {"jax", "jax", "Never", NULL}};
 
 /* The rule's value is the framework. */
 static const struct trainjob_kind *trainjob_kind(const struct rh_convert_field *field)
@@ -29,41 +27,6 @@ static const struct trainjob_kind *trainjob_kind(const struct rh_convert_field *
 	while (strcmp(trainjob_kinds[i].framework, field->rule->value) != 0)
 		i++;
 	return &trainjob_kinds[i];
-}
-
-static const struct rh_json *trainjob_first(const struct rh_json *types, const char *const names[2])
-{
-	for (size_t i = 0; i < 2; i++) {
-		if (rh_json_type(rh_json_get(types, names[i])) == RH_JSON_OBJECT)
-			return rh_json_get(types, names[i]);
-	}
-	return NULL;
-}
-
-static int64_t trainjob_nodes(const struct rh_json *types)
-{
-	int64_t sum = 0;
-
-	for (const struct rh_json *type = rh_json_first(types); type; type = rh_json_next(type)) {
-		int64_t replicas = 1;
-
-		(void)rh_json_integer(rh_json_get(type, "replicas"), &replicas);
-		sum += replicas;
-	}
-	return sum;
-}
-
-/* @return the main container of a template, or NULL */
-static struct rh_json *trainjob_main(const struct trainjob_kind *kind, const struct rh_json *template)
-{
-	struct rh_json *containers = rh_json_at(template, "spec.containers");
-	struct rh_json *found = rh_json_first(containers);
-
-	for (struct rh_json *at = found; at; at = rh_json_next(at)) {
-		if (rh_text_equal(rh_json_string_at(at, "name"), kind->main))
-			found = at;
-	}
-	return rh_json_type(found) == RH_JSON_OBJECT ? found : NULL;
 }
 
 /* What a TrainJob itself has a field for leaves the template. */
@@ -81,134 +44,116 @@ static int trainjob_move_container(struct rh_json *container, struct rh_json *tr
 		if (value && rh_json_set(trainer, fields[i][1], value) < 0)
 			return RH_ENOMEM;
 	}
-	return rh_json_set_string(container, "name", TRAINJOB_NODE);
-}
-
-/* Policies of V1, and those of the pods of a batch/v1 Job. */
-static const char *trainjob_restart(const struct rh_convert_field *field, const struct rh_json *type)
-{
-	const char *policy = rh_json_string_at(type, "restartPolicy");
-
-	if (!policy)
-		return trainjob_kind(field)->restart;
-	if (strcmp(policy, "OnFailure") == 0)
-		return "OnFailure";
-	if (strcmp(policy, "Never") == 0)
-		return "Never";
-	if (rh_convert_note(
-			field, RH_CONVERT_LOST, NULL,
-			strcmp(policy, "Always") == 0
-				? "restartPolicy Always becomes OnFailure: a node that succeeds is not started again"
-				: "restartPolicy ExitCode becomes Never: give the Job of the runtime a podFailurePolicy for "
-				  "exit codes that are to be retried") < 0)
-		return NULL;
-	return strcmp(policy, "Always") == 0 ? "OnFailure" : "Never";
-}
-
-/* @return the Job template of the nodes, owned by the caller; NULL: out of memory. @param template taken */
-static struct rh_json *trainjob_job(struct rh_json *template, const char *restart)
-{
-	rh_auto(json) owned = template;
-	rh_auto(json) job = rh_json_new_object();
-	struct rh_json *metadata = job ? rh_json_ensure_object(job, "metadata") : NULL;
-	struct rh_json *labels = metadata ? rh_json_ensure_object(metadata, "labels") : NULL;
-	struct rh_json *spec = job ? rh_json_ensure_object(job, "spec") : NULL;
-	struct rh_json *pod = owned ? rh_json_ensure_object(owned, "spec") : NULL;
-
-	if (!labels || !spec || !pod || !restart || rh_json_set_string(labels, TRAINJOB_STEP, "trainer") < 0 ||
-	    rh_json_set_string(pod, "restartPolicy", restart) < 0 || rh_json_set(spec, "template", rh_take(owned)) < 0)
-		return NULL;
-	return rh_take(job);
-}
-
-/* @param job taken */
-static int trainjob_make_runtime(const struct rh_convert_field *field, int64_t nodes, struct rh_json *job)
-{
-	rh_auto(json) owned = job;
-	struct rh_json *object = field->conversion->object;
-	const struct trainjob_kind *kind = trainjob_kind(field);
-	const struct rh_json *name = rh_json_at(object, "metadata.name");
-	const struct rh_json *namespace_ = rh_json_at(object, "metadata.namespace");
-	struct rh_json *runtime = rh_json_ensure_object(object, RH_CONVERT_RUNTIME);
-	struct rh_json *metadata, *labels, *spec, *policy, *list, *item;
-
-	if (!owned || !runtime || rh_json_set_string(runtime, "apiVersion", RH_CONVERT_TRAINER) < 0 ||
-	    rh_json_set_string(runtime, "kind", RH_CONVERT_RUNTIME) < 0)
-		return RH_ENOMEM;
-	metadata = rh_json_ensure_object(runtime, "metadata");
-	labels = metadata ? rh_json_ensure_object(metadata, "labels") : NULL;
-	spec = rh_json_ensure_object(runtime, "spec");
-	policy = spec ? rh_json_ensure_object(spec, "mlPolicy") : NULL;
-	if (!labels || !policy || (name && rh_json_set(metadata, "name", rh_json_copy(name)) < 0) ||
-	    (namespace_ && rh_json_set(metadata, "namespace", rh_json_copy(namespace_)) < 0) ||
-	    rh_json_set_string(labels, TRAINJOB_FRAMEWORK, kind->framework) < 0 ||
-	    rh_json_set_integer(policy, "numNodes", nodes) < 0 || !rh_json_ensure_object(policy, kind->framework) ||
-	    !(spec = rh_json_ensure_object(spec, "template")) || !(spec = rh_json_ensure_object(spec, "spec")))
-		return RH_ENOMEM;
-	list = rh_json_ensure_array(spec, "replicatedJobs");
-	item = rh_json_new_object();
-	if (rh_json_append(list, item) < 0 || rh_json_set_string(item, "name", TRAINJOB_NODE) < 0)
-		return RH_ENOMEM;
-	return rh_json_set(item, "template", rh_take(owned));
-}
-
-static int trainjob_make_spec(const struct rh_convert_field *field, int64_t nodes, struct rh_json *template)
-{
-	const char *name = rh_json_string_at(field->conversion->object, "metadata.name");
-	struct rh_json *reference = rh_json_ensure_object(field->parent, "runtimeRef");
-	struct rh_json *trainer = rh_json_ensure_object(field->parent, "trainer");
-
-	if (!reference || !trainer || rh_json_set_string(reference, "kind", RH_CONVERT_RUNTIME) < 0 ||
-	    rh_json_set_string(reference, "name", name ? name : "") < 0 ||
-	    rh_json_set_integer(trainer, "numNodes", nodes) < 0)
-		return RH_ENOMEM;
-	return trainjob_move_container(trainjob_main(trainjob_kind(field), template), trainer);
-}
-
-/* All nodes have one template: that of the Master, which has rank 0. */
-static int trainjob_apply(const struct rh_convert_field *field, struct rh_error *err)
-{
-	static const char *const names[] = {"Master", "Worker"};
-	rh_auto(json) types = rh_json_detach(field->parent, field->key);
-	const struct rh_json *first = trainjob_first(types, names);
-	const struct rh_json *worker = rh_json_get(types, "Worker");
-	int64_t nodes = trainjob_nodes(types);
-	rh_auto(json) template = first ? rh_json_copy(rh_json_get(first, "template")) : NULL;
-	const char *restart;
-
-	if (!trainjob_main(trainjob_kind(field), template))
-		return rh_fail(err, RH_EINVAL, "%s: neither Master nor Worker has a template with a container", field->path);
-	if (!rh_json_string_at(field->conversion->object, "metadata.name"))
-		return rh_fail(err, RH_EINVAL, "metadata.name: Required value: the TrainingRuntime is named after the job");
-	if (worker && worker != first && !rh_json_equal(rh_json_get(worker, "template"), rh_json_get(first, "template")) &&
-	    rh_convert_note(field, RH_CONVERT_LOST, NULL,
-	                    "the Worker's template differs from the Master's: all nodes get the Master's") < 0)
-		return rh_fail_oom(err);
-	restart = trainjob_restart(field, first);
-	if (trainjob_make_spec(field, nodes, template) < 0 ||
-	    trainjob_make_runtime(field, nodes, trainjob_job(rh_take(template), restart)) < 0 ||
-	    rh_convert_note(field, RH_CONVERT_CHANGED, field->rule->to, field->rule->why) < 0)
-		return rh_fail_oom(err);
 	return 0;
 }
 
-/* @return the spec of the nodes' Job, borrowed */
-static struct rh_json *trainjob_job_spec(const struct rh_convert_field *field)
+/* All nodes have one template: that of the type with rank 0. What Workers have of their own is lost. */
+static int trainjob_note_worker(const struct rh_convert_field *field, const struct rh_json *worker,
+                                const struct rh_json *first)
 {
-	return rh_json_at(field->conversion->object,
-	                  RH_CONVERT_RUNTIME ".spec.template.spec.replicatedJobs[0].template.spec");
+	static const char *const parts[] = {"template", "restartPolicy"};
+	static const struct rh_convert_remark differs = {RH_CONVERT_LOST, NULL,
+	                                                 "all nodes have one template: that of the replica with rank 0"};
+	int r = rh_runtime_note_restart(field, rh_json_key(worker), worker);
+
+	for (size_t i = 0; r == 0 && i < sizeof(parts) / sizeof(parts[0]); i++) {
+		rh_auto_str path = {0};
+
+		rh_str_appendf(&path, "%s[%s].%s", field->path, rh_json_key(worker), parts[i]);
+		r = rh_convert_note_tree(field->conversion, &differs, &path, rh_json_get(worker, parts[i]),
+		                         rh_json_get(first, parts[i]));
+	}
+	return r;
 }
 
+static int trainjob_note_others(const struct rh_convert_field *field, const struct rh_json *types,
+                                const struct rh_json *worker, const struct rh_json *first)
+{
+	static const struct rh_convert_remark unknown = {RH_CONVERT_LOST, NULL, "Trainer has one type of nodes"};
+	int r = 0;
+
+	for (const struct rh_json *type = rh_json_first(types); r == 0 && type; type = rh_json_next(type))
+		if (type != first && type != worker)
+			r = rh_convert_note_at(field->conversion, &unknown, "%s[%s]", field->path, rh_json_key(type));
+		else if (type != first)
+			r = trainjob_note_worker(field, worker, first);
+	return r;
+}
+
+static int trainjob_fill(const struct rh_convert_field *field, int64_t nodes, struct rh_json *runtime,
+                         const struct rh_json *job)
+{
+	struct rh_json *policy = rh_json_ensure_object(runtime, "mlPolicy");
+	struct rh_json *trainer = rh_json_ensure_object(field->parent, "trainer");
+
+	if (!policy || !trainer || rh_json_set_integer(policy, "numNodes", nodes) < 0 ||
+	    !rh_json_ensure_object(policy, trainjob_kind(field)->framework) ||
+	    rh_json_set_integer(trainer, "numNodes", nodes) < 0)
+		return RH_ENOMEM;
+	return trainjob_move_container(rh_runtime_main(rh_json_at(job, "spec.template"), RH_RUNTIME_NODE), trainer);
+}
+
+static int trainjob_apply(const struct rh_convert_field *field, struct rh_error *err)
+{
+	const struct trainjob_kind *kind = trainjob_kind(field);
+	rh_auto(json) types = rh_json_detach(field->parent, field->key);
+	const struct rh_json *worker = rh_runtime_type(types, "Worker");
+	const struct rh_json *master = kind->first ? rh_runtime_type(types, kind->first) : NULL;
+	const struct rh_json *first = master ? master : worker;
+	int64_t nodes = rh_runtime_replicas(master, 1) + rh_runtime_replicas(worker, 1);
+	const struct rh_runtime_part part = {
+		RH_RUNTIME_NODE, rh_json_key(first), first, kind->main, kind->restart, 0, true, false};
+	struct rh_json *runtime, *job;
+	int r;
+
+	if (!rh_runtime_main(rh_json_get(first, "template"), kind->main))
+		return rh_fail(err, RH_EINVAL, "%s: neither Master nor Worker has a template with a container", field->path);
+	if (nodes < 1)
+		return rh_fail(err, RH_EINVAL, "%s: replicas are 0, and a TrainJob without nodes is complete at once",
+		               field->path);
+	r = rh_runtime_begin(field, kind->framework, &runtime, err);
+	if (r == 0)
+		r = rh_runtime_add(field, &part, &job, err);
+	if (r == 0 &&
+	    (trainjob_note_others(field, types, worker, first) < 0 || trainjob_fill(field, nodes, runtime, job) < 0 ||
+	     rh_convert_note(field, RH_CONVERT_CHANGED, field->rule->to, field->rule->why) < 0))
+		r = rh_fail_oom(err);
+	return r;
+}
+
+/* Set the limit of each Job that has none. @param ret_set, ret_kept how many were set, and how many were not */
+static int trainjob_limit(const struct rh_convert_field *field, const struct rh_json *given, size_t *ret_set,
+                          size_t *ret_kept)
+{
+	int r = 0;
+
+	for (struct rh_json *job = rh_json_first(rh_json_at(field->conversion->object, RH_RUNTIME_JOBS)); r == 0 && job;
+	     job = rh_json_next(job)) {
+		struct rh_json *spec = rh_json_at(job, "template.spec");
+
+		if (rh_json_get(spec, "backoffLimit")) {
+			++*ret_kept;
+			continue;
+		}
+		++*ret_set;
+		r = rh_json_set(spec, "backoffLimit", given ? rh_json_copy(given) : rh_json_new_integer(INT32_MAX));
+	}
+	return r;
+}
+
+/* V1 counts the restarts of the whole job, a Job those of its own pods. */
 static int trainjob_backoff(const struct rh_convert_field *field, struct rh_error *err)
 {
+	static const char never[] =
+		"0 where restartPolicy is Never: V1 does not restart such a replica, whatever the limit is";
 	rh_auto(json) given = rh_json_detach(field->parent, field->key);
-	struct rh_json *spec = trainjob_job_spec(field);
-	int r = given ? rh_json_set(spec, "backoffLimit", rh_take(given))
-	              : rh_json_set_integer(spec, "backoffLimit", INT32_MAX);
+	size_t set = 0, kept = 0;
 
-	if (r == 0)
-		r = rh_convert_note(field, field->rule->effect, field->rule->to, field->rule->why);
-	return r < 0 ? rh_fail_oom(err) : 0;
+	if (trainjob_limit(field, given, &set, &kept) < 0 ||
+	    (set > 0 && rh_convert_note(field, field->rule->effect, field->rule->to, field->rule->why) < 0) ||
+	    (given && kept > 0 && rh_convert_note(field, RH_CONVERT_CHANGED, "0", never) < 0))
+		return rh_fail_oom(err);
+	return 0;
 }
 
 /* A number is the same; auto and gpu are what Trainer does by itself. */
@@ -244,6 +189,19 @@ static int trainjob_rest(const struct rh_convert_field *field, struct rh_error *
 	if (rh_json_size(rest) == 0)
 		return 0;
 	return rh_convert_note(field, RH_CONVERT_LOST, NULL, field->rule->why) < 0 ? rh_fail_oom(err) : 0;
+}
+
+/* Trainer reads none of ours; they stay where they are. */
+static int trainjob_annotations(const struct rh_convert_field *field, struct rh_error *err)
+{
+	const struct rh_convert_remark unread = {RH_CONVERT_CHANGED, NULL, field->rule->why};
+	int r = 0;
+
+	for (const struct rh_json *at = rh_json_first(rh_json_get(field->parent, field->key)); r == 0 && at;
+	     at = rh_json_next(at))
+		if (rh_json_key(at) && rh_starts_with(rh_json_key(at), RH_ANNOTATION_PREFIX))
+			r = rh_convert_note_at(field->conversion, &unread, "%s[%s]", field->path, rh_json_key(at));
+	return r < 0 ? rh_fail_oom(err) : 0;
 }
 
 const struct rh_convert_rule rh_convert_xgboost_to_trainjob[] = {
@@ -290,6 +248,18 @@ const struct rh_convert_rule rh_convert_pytorch_to_trainjob[] = {
 	{.path = NULL},
 };
 
+const struct rh_convert_rule rh_convert_backoff_to_trainjob[] = {
+	{.path = "spec.runPolicy.backoffLimit",
+     .to = "backoffLimit of the runtime's Jobs",
+     .effect = RH_CONVERT_CHANGED,
+     .absent = true,
+     .value = "2147483647",
+     .apply = trainjob_backoff,
+     .why = "V1 has no limit; the default of a Job is 6. It is 0 where restartPolicy is Never, for a Job would replace "
+            "failed pods, and V1 does not"},
+	{.path = NULL},
+};
+
 const struct rh_convert_rule rh_convert_policy_to_trainjob[] = {
 	{.path = "spec.runPolicy.suspend", .to = "spec.suspend", .effect = RH_CONVERT_MOVED},
 	{.path = "spec.runPolicy.activeDeadlineSeconds",
@@ -301,22 +271,25 @@ const struct rh_convert_rule rh_convert_policy_to_trainjob[] = {
      .effect = RH_CONVERT_IMPLIED,
      .when = "\"kubeflow.org/training-operator\"",
      .why = "a TrainJob is Trainer's where nothing else is set"},
+	{.path = "spec.runPolicy.managedBy",
+     .effect = RH_CONVERT_IMPLIED,
+     .when = "\"kubeflow.org/mpi-operator\"",
+     .why = "a TrainJob is Trainer's where nothing else is set"},
 	{.path = "spec.runPolicy.managedBy", .to = "spec.managedBy", .effect = RH_CONVERT_MOVED},
 	{.path = "spec.runPolicy.backoffLimit",
-     .to = "backoffLimit of the runtime's Job",
-     .effect = RH_CONVERT_CHANGED,
-     .absent = true,
-     .value = "2147483647",
-     .apply = trainjob_backoff,
-     .why = "V1 has no limit; the default of a Job is 6"},
-	{.path = "spec.runPolicy.backoffLimit",
-     .to = "backoffLimit of the runtime's Job",
+     .to = "backoffLimit of the runtime's Jobs",
      .effect = RH_CONVERT_MOVED,
-     .apply = trainjob_backoff},
+     .apply = trainjob_backoff,
+     .why = "V1 counts the restarts of the whole job, each Job those of its own pods. It is 0 where restartPolicy is "
+            "Never"},
 	{.path = "spec.runPolicy.ttlSecondsAfterFinished",
      .to = RH_CONVERT_RUNTIME ".spec.template.spec.ttlSecondsAfterFinished",
      .effect = RH_CONVERT_CHANGED,
      .why = "the pods are deleted, and the TrainJob stays"},
+	{.path = "spec.runPolicy.cleanPodPolicy",
+     .effect = RH_CONVERT_CHANGED,
+     .absent = true,
+     .why = "pods that run are deleted at the end; V1's default None leaves them"},
 	{.path = "spec.runPolicy.cleanPodPolicy",
      .effect = RH_CONVERT_IMPLIED,
      .when = "\"Running\"",
@@ -327,6 +300,10 @@ const struct rh_convert_rule rh_convert_policy_to_trainjob[] = {
 	{.path = "spec.runPolicy.schedulingPolicy",
      .effect = RH_CONVERT_LOST,
      .why = "give the TrainingRuntime a podGroupPolicy"},
+	{.path = "metadata.annotations",
+     .effect = RH_CONVERT_CHANGED,
+     .apply = trainjob_annotations,
+     .why = "an annotation of roundhouse.dev stays, without effect: Trainer does not read it"},
 	{.path = "spec.runPolicy",
      .effect = RH_CONVERT_LOST,
      .apply = trainjob_rest,

@@ -91,6 +91,8 @@ TESTED = {
     "roundhouse convert old.yaml > new.yaml": ("tests/cli/test_convert.py", "def test_each_becomes_what_it_should"),
     "roundhouse lint new.yaml": ("tests/cli/test_convert.py", "def test_the_result_is_valid"),
     "roundhouse convert --to mpi-v2beta1 mpijob.yaml": ("tests/cli/test_convert.py", '"--to", "mpi-v2beta1"'),
+    "roundhouse convert trainjob.yaml runtime.yaml > job.yaml": ("tests/cli/test_convert_trainjob.py",
+                                                                 "def test_jobs_of_all_policies"),
     "roundhouse config check roundhouse.ini": ("tests/cli/test_config.py", '"config", "check", ini'),
     "roundhouse config show": ("tests/cli/test_config.py", '"config", "show"'),
     "roundhouse config explain restart-backoff": ("tests/cli/test_config.py", '"restart-backoff"'),
