@@ -210,7 +210,7 @@ class Foreign(Case):
         self.tenant(job("served", namespace=SPACE))
         message = wait_for("stalled", lambda: self.stalled("served", "pytorchjobs"))["message"]
         self.assertIn('cannot create Service served-worker-0: services "served-worker-0" already exists', message)
-        self.assertTrue(self.events("served", "FailedCreateService"))
+        wait_for("event", lambda: self.events("served", "FailedCreateService"))
         wait_for("pods", lambda: len(self.pods("served", SPACE)) == 2)
         self.assertEqual(self.find("Service", "served-worker-0")["metadata"]["resourceVersion"],
                          foreign["metadata"]["resourceVersion"])
