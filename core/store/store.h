@@ -117,6 +117,11 @@ struct rh_store {
 	 */
 	uint64_t (*watch_writers)(struct rh_store *store, const struct rh_resource *resource, rh_watch_fn *fn, void *arg);
 	/**
+	 * watch() of a resource that is in no namespace, for a store that is limited to one. NULL: watch() does as well,
+	 * because the store is not.
+	 */
+	uint64_t (*watch_cluster)(struct rh_store *store, const struct rh_resource *resource, rh_watch_fn *fn, void *arg);
+	/**
 	 * End a watch: its callback is not called any more, its request in flight is cancelled, its memory is freed. Not to
 	 * be called from a callback of the same watch. An unknown handle, or 0, is ignored.
 	 */

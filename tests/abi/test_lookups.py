@@ -121,9 +121,10 @@ class Lookups(unittest.TestCase):
         rules = [rule for item in json.loads(subprocess.run(
             [PROGRAM, "manifests", "-o", "json", "--plugins", str(self.plugins), "--plugin-isolation=none"],
             capture_output=True, text=True, check=True).stdout)["items"] for rule in item.get("rules", [])]
-        for group, resources in (("example.org", ["clusterruntimes", "runtimes"]), ("example.org", ["queues"]),
-                                 ("", ["configmaps"])):
-            self.assertIn({"apiGroups": [group], "resources": resources, "verbs": ["get", "list"]}, rules)
+        for group, resources, verbs in (("example.org", ["clusterruntimes", "runtimes"], ["get", "list", "watch"]),
+                                        ("example.org", ["queues"], ["get", "list", "watch"]),
+                                        ("", ["configmaps"], ["get", "list"])):
+            self.assertIn({"apiGroups": [group], "resources": resources, "verbs": verbs}, rules)
 
     def test_the_kit_passes(self):
         path = pathlib.Path(self.folder.name) / "job.json"

@@ -254,6 +254,22 @@ static void test_manifest__failing_allocations(void **state)
 	assert_true(failures > 20);
 }
 
+/* What is there already stays. */
+static void test_manifest__move(void **state)
+{
+	rh_auto_manifest manifest = {0};
+	rh_auto_manifest other = {0};
+
+	(void)state;
+	assert_int_equal(manifest_parse(&manifest, "f", OBJECT("ConfigMap", "a"), NULL), 0);
+	assert_int_equal(manifest_parse(&other, "o", OBJECT("ConfigMap", "b") "---\n" OBJECT("ConfigMap", "a"), NULL), 0);
+	assert_int_equal(rh_manifest_move(&manifest, &other), 0);
+	assert_int_equal(other.count, 0);
+	assert_int_equal(manifest.count, 2);
+	assert_string_equal(manifest.items[0].source, "f");
+	assert_string_equal(manifest.items[1].source, "o, document 1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_manifest__broken_yaml_names_the_file),
 		cmocka_unit_test(test_manifest__same_in_two_files),
 		cmocka_unit_test(test_manifest__find),
+		cmocka_unit_test(test_manifest__move),
 		cmocka_unit_test(test_manifest__read_file),
 		cmocka_unit_test(test_manifest__read_too_large),
 		cmocka_unit_test(test_manifest__read_missing),

@@ -154,8 +154,7 @@ const struct rh_command rh_command_render = {
 		"cluster. A job that is suspended or managed by another controller has none.\n"
 		"CUSTOM_CLUSTER_DOMAIN counts as it does for the controller. The status of a job counts for nothing, and of\n"
 		"metadata.generateName the same name is made each time: bbbbb, bbbbc, ... are put behind it.\n"
-		"ConfigMaps, Secrets and what else jobs name is read from the files, not printed. FILE may be - for standard "
-		"input.\n\n"
+		"ConfigMaps, Secrets and what else jobs name are read, not printed. FILE may be - for standard input.\n\n"
 		"Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or files, or a job that is not valid.",
 	.options = render_options,
 	.operands_min = 1,

@@ -5,6 +5,7 @@
 
 #include "base/os/clock.h"
 #include "engine/carry/entry.h"
+#include "engine/carry/lookup/signals.h"
 #include "engine/carry/request/act.h"
 #include "engine/carry/watch.h"
 #include "engine/carry/work.h"
@@ -178,6 +179,7 @@ void rh_engine_free(struct rh_engine *engine)
 	if (!engine)
 		return;
 	engine_unwatch_all(engine);
+	rh_signals_end(engine);
 	while (engine->entries && rh_map_next(engine->entries, &cursor, NULL, &entry))
 		rh_entry_free(entry);
 	for (size_t i = 0; i < engine->kind_count; i++)

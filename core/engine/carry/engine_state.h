@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 
 struct rh_engine_watch;
+struct rh_lookup_watch;
 
 /** A watched kind of job. */
 struct rh_engine_kind {
@@ -34,11 +35,12 @@ struct rh_engine {
 	struct rh_engine_kind *kinds;
 	size_t kind_count;
 	struct rh_engine_watch *watches;
-	size_t unsynced;         /**< watches whose initial list is incomplete */
-	size_t shared_unsynced;  /**< of these, the watches that concern jobs of every kind */
-	size_t requests;         /**< submitted to the store and not completed */
-	struct rh_entry *unused; /**< entries that may be freed, see rh_entry_release() */
-	bool lost;               /**< a watch event was dropped for lack of memory: everything is listed again */
+	struct rh_lookup_watch *lookup_watches; /**< of objects that jobs name (signals.c) */
+	size_t unsynced;                        /**< watches whose initial list is incomplete */
+	size_t shared_unsynced;                 /**< of these, the watches that concern jobs of every kind */
+	size_t requests;                        /**< submitted to the store and not completed */
+	struct rh_entry *unused;                /**< entries that may be freed, see rh_entry_release() */
+	bool lost; /**< a watch event was dropped for lack of memory: everything is listed again */
 
 	struct rh_index index;    /**< watched pods, Services and PodGroups of all entries */
 	struct rh_map *shares;    /**< namespace to struct rh_share (share.c) */

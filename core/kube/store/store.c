@@ -155,11 +155,13 @@ static void store_watch_free(struct store_watch *watch)
 }
 
 /* @param options the rest of them is the store's */
-static uint64_t store_add_watch(struct rh_kube_store *store, struct rh_kube_watch_options *options)
+/* @param namespace_ NULL: of all, or of none */
+static uint64_t store_add_watch(struct rh_kube_store *store, const char *namespace_,
+                                struct rh_kube_watch_options *options)
 {
 	struct store_watch *watch = rh_alloc(sizeof(*watch));
 
-	options->namespace_ = store->namespace_;
+	options->namespace_ = namespace_;
 	options->problem = store->options.problem;
 	options->problem_arg = store->options.arg;
 	options->seed = rh_random_next(&store->random);
@@ -184,16 +186,26 @@ static uint64_t store_watch(struct rh_store *face, const struct rh_resource *res
                             rh_watch_fn *fn, void *arg)
 {
 	struct rh_kube_watch_options options = {.resource = resource, .label = label, .fn = fn, .arg = arg};
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
 
-	return store_add_watch((struct rh_kube_store *)face, &options);
+	return store_add_watch(store, store->namespace_, &options);
 }
 
 static uint64_t store_watch_writers(struct rh_store *face, const struct rh_resource *resource, rh_watch_fn *fn,
                                     void *arg)
 {
 	struct rh_kube_watch_options options = {.resource = resource, .fn = fn, .arg = arg, .writers = true};
+	struct rh_kube_store *store = (struct rh_kube_store *)face;
 
-	return store_add_watch((struct rh_kube_store *)face, &options);
+	return store_add_watch(store, store->namespace_, &options);
+}
+
+static uint64_t store_watch_cluster(struct rh_store *face, const struct rh_resource *resource, rh_watch_fn *fn,
+                                    void *arg)
+{
+	struct rh_kube_watch_options options = {.resource = resource, .fn = fn, .arg = arg};
+
+	return store_add_watch((struct rh_kube_store *)face, NULL, &options);
 }
 
 static void store_unwatch(struct rh_store *face, uint64_t id)
@@ -395,6 +407,7 @@ int rh_kube_store_new(const struct rh_kube_store_options *options, struct rh_kub
 		return rh_fail_oom(err);
 	store->face = (struct rh_store){.watch = store_watch,
 	                                .watch_writers = store_watch_writers,
+	                                .watch_cluster = store_watch_cluster,
 	                                .unwatch = store_unwatch,
 	                                .submit = store_submit,
 	                                .cancel = store_cancel};

@@ -288,12 +288,12 @@ pub struct Plugin {
 const _: () = {
     assert!(size_of::<Head>() == 24);
     assert!(size_of::<ReplicaType>() == 64);
-    assert!(size_of::<Kind>() == 256);
+    assert!(size_of::<Kind>() == 264);
     assert!(size_of::<Replica>() == 40);
     assert!(size_of::<Counts>() == 48);
     assert!(size_of::<ReplicaState>() == 36);
     assert!(size_of::<ObjectOptions>() == 32);
     assert!(size_of::<MadeObject>() == 64);
-    assert!(size_of::<Services>() == 280);
+    assert!(size_of::<Services>() == 288);
     assert!(size_of::<Plugin>() == 120);
 };

@@ -224,24 +224,29 @@ static int rules_add_gang(const struct rh_gang *gang, struct rh_json *rules)
 	return group ? rules_add_row(rules, &row) : RH_ENOMEM;
 }
 
-/* The right to read what an entry of rh_kind.lookups may name. */
+/* The right to read what an entry of rh_kind.lookups may name; ConfigMaps and Secrets are not watched. */
 static int rules_add_entry(const struct rh_json *entry, struct rh_json *rules)
 {
-	static const char *const verbs[] = {"get", "list", NULL};
+	static const char *const verbs[] = {"get", "list", "watch", NULL};
+	static const char *const without_watch[] = {"get", "list", NULL};
 	const char *api_version = rh_json_string_at(entry, "apiVersion");
 	const char *slash = strchr(api_version, '/');
 	rh_auto_free char *group = rh_strndup(api_version, slash ? (size_t)(slash - api_version) : 0);
 	rh_auto(json) made = rh_json_new_array();
 	struct rh_json *rule = group && made ? rules_begin(made, group) : NULL;
 	struct rh_json *resources = rule ? rh_json_ensure_array(rule, "resources") : NULL;
+	bool watched = slash;
 
 	if (!resources)
 		return RH_ENOMEM;
 	for (const struct rh_json *kind = rh_json_first(rh_json_get(entry, "kinds")); kind; kind = rh_json_next(kind)) {
-		if (rh_json_append(resources, rh_json_new_string(rh_json_string_at(kind, "plural"))) < 0)
+		const char *plural = rh_json_string_at(kind, "plural");
+
+		watched = watched || (strcmp(plural, "configmaps") != 0 && strcmp(plural, "secrets") != 0);
+		if (rh_json_append(resources, rh_json_new_string(plural)) < 0)
 			return RH_ENOMEM;
 	}
-	if (rules_add_words(rule, "verbs", verbs) < 0)
+	if (rules_add_words(rule, "verbs", watched ? verbs : without_watch) < 0)
 		return RH_ENOMEM;
 	return rules_is_there(rules, rule) ? 0 : rh_json_append(rules, rh_json_detach_item(made, 0));
 }

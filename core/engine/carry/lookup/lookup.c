@@ -3,10 +3,11 @@
 
 #include "base/os/clock.h"
 #include "engine/carry/entry.h"
+#include "engine/carry/lookup/signals.h"
 
-/* What was read is this old at most when something is decided. */
+/* What is not watched is this old at most when something is decided. */
 #define LOOKUP_AGE (30 * RH_SECOND)
-/* While something is missing it is looked for so often. */
+/* While something is missing that is not watched, or may not be read, it is looked for so often. */
 #define LOOKUP_PAUSE (10 * RH_SECOND)
 
 static void lookup_on_read(void *arg, const struct rh_outcome *outcome);
@@ -32,7 +33,9 @@ void rh_lookup_forget(struct rh_entry *entry)
 {
 	lookup_cancel(&entry->lookups, entry->engine);
 	lookup_set_now(entry, NULL);
+	rh_lookups_free(rh_take(entry->lookups.names));
 	rh_free(rh_take(entry->lookups.waiting));
+	entry->lookups.stale = false;
 	entry->lookups.again_at = 0;
 	entry->lookups.failures = 0;
 }
@@ -53,14 +56,15 @@ static int lookup_send(struct rh_entry *entry, struct rh_lookup *lookup)
 	return r;
 }
 
-/* The job has to wait. @param message taken; NULL: memory is out. @return 0 or RH_ENOMEM */
-static int lookup_wait(struct rh_entry *entry, char *message)
+/* The job has to wait. @param signalled a watch shows when it need not any more @param message taken; NULL: memory is
+ * out. @return 0 or RH_ENOMEM */
+static int lookup_wait(struct rh_entry *entry, bool signalled, char *message)
 {
 	if (!message)
 		return RH_ENOMEM;
 	rh_free(entry->lookups.waiting);
 	entry->lookups.waiting = message;
-	entry->lookups.again_at = entry->engine->now + LOOKUP_PAUSE;
+	entry->lookups.again_at = signalled ? RH_NEVER : entry->engine->now + LOOKUP_PAUSE;
 	lookup_set_now(entry, NULL);
 	return 0;
 }
@@ -104,9 +108,10 @@ static int lookup_lack(struct rh_entry *entry, const struct rh_lookups *next)
 		return 0;
 	if (missing)
 		return lookup_wait(
-			entry, rh_asprintf("waits for %s \"%s\", which does not exist", missing->kind, missing->object_name));
+			entry, rh_signals_has(entry->engine, missing),
+			rh_asprintf("waits for %s \"%s\", which does not exist", missing->kind, missing->object_name));
 	rh_lookups_print_path(next, next->flaw_path, &place);
-	return lookup_wait(entry, place.failed ? NULL : rh_asprintf("%s: %s", rh_str_text(&place), next->flaw));
+	return lookup_wait(entry, false, place.failed ? NULL : rh_asprintf("%s: %s", rh_str_text(&place), next->flaw));
 }
 
 /* A job that is new fails because of a flaw, as one that is not valid. */
@@ -157,8 +162,9 @@ static void lookup_deny(struct rh_entry *entry, const char *message)
 	int r = 0;
 
 	if (!lookup_goes_on(entry))
-		r = lookup_wait(entry, rh_asprintf("waits for %s \"%s\", which cannot be read: %s", lookup->kind,
-		                                   lookup->object_name, message));
+		r = lookup_wait(
+			entry, false,
+			rh_asprintf("waits for %s \"%s\", which cannot be read: %s", lookup->kind, lookup->object_name, message));
 	entry->lookups.read_at = entry->engine->now;
 	lookup_cancel(&entry->lookups, entry->engine);
 	if (r < 0)
@@ -193,45 +199,68 @@ static void lookup_on_read(void *arg, const struct rh_outcome *outcome)
 		rh_entry_touch(entry);
 }
 
+/* @return whether a change of each object is signalled */
+static bool lookup_is_signalled(const struct rh_entry *entry)
+{
+	const struct rh_lookups *names = entry->lookups.names;
+	bool all = true;
+
+	for (size_t i = 0; i < names->count && all; i++)
+		all = !names->items[i].object_name || rh_signals_has(entry->engine, &names->items[i]);
+	return all;
+}
+
 /* @return whether to read now */
 static bool lookup_is_due(const struct rh_entry *entry)
 {
 	const struct rh_entry_lookups *lookups = &entry->lookups;
 	int64_t now = entry->engine->now;
 
-	if (lookups->next)
+	if (lookups->next || (lookups->failures > 0 && now < lookups->again_at))
 		return false;
-	return now >= lookups->again_at && (!lookups->now || now - lookups->read_at >= LOOKUP_AGE);
+	if (lookups->stale || lookups->failures > 0)
+		return true;
+	if (lookups->now)
+		return now - lookups->read_at >= LOOKUP_AGE && !lookup_is_signalled(entry);
+	return now >= lookups->again_at;
 }
 
-/* Forget what belongs to other names: the job was edited. */
-static void lookup_compare(struct rh_entry *entry, const struct rh_lookups *fresh)
+/* Note which objects the job names. What belongs to other names is forgotten: the job was edited. */
+static int lookup_note_names(struct rh_entry *entry)
 {
-	struct rh_entry_lookups *lookups = &entry->lookups;
+	rh_auto(lookups) names = NULL;
 
-	if (lookups->next && !rh_lookups_name_same(lookups->next, fresh))
-		lookup_cancel(lookups, entry->engine);
-	if (lookups->now && !rh_lookups_name_same(lookups->now, fresh))
-		rh_lookup_forget(entry);
+	if (rh_lookups_new(entry->job, &names) < 0)
+		return RH_ENOMEM;
+	if (entry->lookups.names && rh_lookups_name_same(entry->lookups.names, names))
+		return 0;
+	rh_lookup_forget(entry);
+	entry->lookups.names = rh_take(names);
+	rh_signals_start(entry->engine, entry->lookups.names);
+	return 0;
+}
+
+/* @return as lookup_advance() */
+static int lookup_begin(struct rh_entry *entry)
+{
+	if (rh_lookups_new(entry->job, &entry->lookups.next) < 0)
+		return RH_ENOMEM;
+	entry->lookups.stale = false;
+	return lookup_advance(entry);
 }
 
 int rh_lookup_gather(struct rh_entry *entry)
 {
 	struct rh_entry_lookups *lookups = &entry->lookups;
-	rh_auto(lookups) fresh = NULL;
 	int r;
 
 	if (!rh_lookups_text(entry->kind->kind) || entry->job->deleting || !rh_job_is_ours(entry->job))
 		return 0;
-	if (rh_lookups_new(entry->job, &fresh) < 0)
-		return RH_ENOMEM;
-	lookup_compare(entry, fresh);
-	if (lookup_is_due(entry)) {
-		lookups->next = rh_take(fresh);
-		r = lookup_advance(entry);
-		if (r < 0)
-			return r;
-	}
+	r = lookup_note_names(entry);
+	if (r == 0 && lookup_is_due(entry))
+		r = lookup_begin(entry);
+	if (r < 0)
+		return r;
 	/* a reading that failed leaves what was read before */
 	return lookups->next || !(lookups->now || lookups->waiting) ? 1 : 0;
 }

@@ -3,8 +3,8 @@
  * @file engine/carry/lookup/lookup.h
  * @brief Other objects that a job names (job/lookups.h), read from the store; for core/engine/carry.
  *
- * They are read before the job is decided about, one after another, and again after some time; what was read before
- * counts until then.
+ * They are read by name before the job is decided about, one after another, and again when they change (signals.h), or
+ * where nothing says so after some time.
  */
 #ifndef RH_ENGINE_CARRY_LOOKUP_LOOKUP_H
 #define RH_ENGINE_CARRY_LOOKUP_LOOKUP_H
@@ -18,12 +18,14 @@ struct rh_entry;
 
 /** The objects that one job names. */
 struct rh_entry_lookups {
+	struct rh_lookups *names;  /**< which these are; owned; NULL: the job was not looked at */
 	struct rh_lookups *now;    /**< what operations see; owned; NULL: not known, or something is missing */
 	struct rh_lookups *next;   /**< being read; owned; NULL: nothing is */
 	struct rh_lookup *reading; /**< of next: the request is about it */
 	uint64_t request;          /**< in flight; 0: none */
 	int64_t read_at;           /**< when the last reading ended; microseconds */
 	int64_t again_at;          /**< while something is missing: when to read again */
+	bool stale;                /**< something may have changed since it was read */
 	uint32_t failures;         /**< readings in a row that did not end */
 	char *waiting;             /**< what the job waits for; owned; NULL: for nothing */
 };

@@ -77,7 +77,7 @@ static void test_lookup__a_job_waits(void **state)
 	sim_wait(&sim, 60);
 	assert_int_equal(sim_assert_event(&sim, "Warning RuntimeJobWaiting waits for ClusterRuntime"), 1);
 	lookup_runtime(&sim, RH_VERB_CREATE, "blue");
-	sim_wait(&sim, 15);
+	sim_settle(&sim);
 	assert_string_equal(lookup_image(&sim, "r-node-0"), "blue");
 	sim_play_pod(&sim, "r-node-0", "Running");
 	sim_assert(&sim, "r", "Created Running | node-0 Running");
@@ -141,7 +141,7 @@ static void test_lookup__it_changes(void **state)
 	lookup_queue(&sim, RH_VERB_CREATE, "gold");
 	lookup_create(&sim, "'runtimeRef':{'name':'torch'},'queue':'q'");
 	lookup_queue(&sim, RH_VERB_PATCH, "silver");
-	sim_wait(&sim, 60);
+	sim_settle(&sim);
 	sim_patch(&sim, "r", "{'spec':{'replicaSpecs':{'Node':{'replicas':2}}}}");
 	sim_settle(&sim);
 	assert_string_equal(lookup_tier(&sim, "r-node-0"), "gold");
