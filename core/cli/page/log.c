@@ -89,6 +89,7 @@ static bool log_open(struct log_writer *writer, const char *path)
 {
 	struct stat st;
 
+	errno = 0;
 	writer->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (writer->fd < 0 || fstat(writer->fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
