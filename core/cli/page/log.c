@@ -16,7 +16,7 @@
 
 /* What all logs of a page take together, in bytes of text, bytes that are searched, and points of metrics. */
 #define LOG_TEXT_TOTAL (INT64_C(16) * 1024 * 1024)
-#define LOG_SCAN_TOTAL (INT64_C(256) * 1024 * 1024)
+#define LOG_SCAN_TOTAL (INT64_C(128) * 1024 * 1024)
 #define LOG_POINTS_TOTAL 40000
 /* What one log takes at most, and what it takes however many there are. */
 #define LOG_TEXT_MAX (INT64_C(512) * 1024)
@@ -89,6 +89,7 @@ static bool log_open(struct log_writer *writer, const char *path)
 {
 	struct stat st;
 
+	errno = 0;
 	writer->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (writer->fd < 0 || fstat(writer->fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;

@@ -18,6 +18,9 @@
 /* Bytes between a name and its number: quotes, spaces, '=' and ':'. */
 #define METRICS_GAP_MAX 8
 
+/* Characters with which a number starts; all others are skipped at once. */
+#define METRICS_STARTS "0123456789-.nNiI"
+
 /* A name and its number, as they stand in a line. */
 struct metrics_pair {
 	char name[RH_PAGE_METRIC_NAME_SIZE];
@@ -280,7 +283,8 @@ void rh_page_metrics_line(struct rh_page_metrics *metrics, const char *text, siz
 	length = length < METRICS_LINE_MAX ? length : METRICS_LINE_MAX;
 	memcpy(line, text, length);
 	line[length] = '\0';
-	for (const char *next = line; *next && count < METRICS_PAIRS_MAX;)
+	for (const char *next = strpbrk(line, METRICS_STARTS); next && count < METRICS_PAIRS_MAX;
+	     next = strpbrk(next, METRICS_STARTS))
 		count += metrics_read_pair(line, &next, &pairs[count]) ? 1 : 0;
 	step = metrics_step(line, pairs, count);
 	if (!isnan(step))

@@ -11,7 +11,13 @@
 	const start = run.startedAt;
 	const end = run.endedAt || run.madeAt;
 	const state = run.state || {};
-	const jobs = Array.isArray(state.jobs) ? state.jobs : [];
+	const jobs = objectsOf(state.jobs);
+	const results = objectsOf(state.results);
+
+	/* What is damaged may have other types. */
+	function objectsOf(list) {
+		return Array.isArray(list) ? list.filter(item => item && typeof item === "object") : [];
+	}
 
 	function append(node, children) {
 		for (const child of children) {
@@ -214,7 +220,7 @@
 	function attempts() {
 		const rows = new Map();
 		const outcome = new Map();
-		for (const row of Array.isArray(state.results) ? state.results : [])
+		for (const row of results)
 			outcome.set(row.job + "/" + (words(row.replicaType) + "-" + row.index).toLowerCase(), row);
 		function rowOf(job, replica, container) {
 			const key = job + "/" + replica + "/" + container;
@@ -307,7 +313,6 @@
 
 	/* Replicas with their outcome, each with its logs. */
 	function replicas() {
-		const results = Array.isArray(state.results) ? state.results : [];
 		if (results.length === 0)
 			return;
 		const body = el("table", "", el("tr", "", ...["Replica", "Outcome", "Exit code", "Restarts", "Duration", "Logs"]

@@ -4,7 +4,8 @@
  * @brief Where runs are kept: one folder for each, and what lies in it.
  *
  * The folder of all runs is $XDG_STATE_HOME/roundhouse/runs. A run's folder is called JOB-TIME and appears there when
- * all of the following but the state is in it. Names that start with a dot are folders that are being made or removed.
+ * all of the following but the state and the page is in it. Names that start with a dot are folders that are being made
+ * or removed.
  */
 #ifndef RH_LOCAL_KEEP_PLACE_H
 #define RH_LOCAL_KEEP_PLACE_H
@@ -22,6 +23,7 @@
 #define RH_KEEP_JOBS "jobs.yaml"      /**< the objects of the run's files */
 #define RH_KEEP_LOGS "logs"           /**< JOB/REPLICA/CONTAINER.log, unless the user chose another folder */
 #define RH_KEEP_TIMES "times"         /**< JOB/REPLICA/CONTAINER: when which part of a log was written */
+#define RH_KEEP_PAGE "view.html"      /**< the run for a browser; there once `view` has written it */
 /** @} */
 
 /** Value of the member `version` of a state. A reader takes the members that it knows and leaves out the others; the

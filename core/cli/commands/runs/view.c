@@ -15,9 +15,8 @@
 #include "cli/commands.h"
 #include "cli/page/page.h"
 #include "local/keep/kept.h"
+#include "local/keep/place.h"
 
-/* File in the folder of the run. */
-#define VIEW_FILE "view.html"
 /* Shows a file with the program that the desktop has for it. */
 #define VIEW_OPENER "xdg-open"
 
@@ -125,7 +124,7 @@ static int view_open(const char *path, struct rh_error *err)
 static int view_make(const struct rh_cli *cli, const struct rh_kept *kept, struct rh_error *err)
 {
 	const char *chosen = rh_cli_option(cli, "output");
-	rh_auto_free char *path = chosen ? rh_strdup(chosen) : rh_path_join(kept->path, VIEW_FILE);
+	rh_auto_free char *path = chosen ? rh_strdup(chosen) : rh_path_join(kept->path, RH_KEEP_PAGE);
 	int r;
 
 	if (!path)
@@ -157,7 +156,8 @@ static int view_run(const struct rh_cli *cli)
 }
 
 static const struct rh_option view_options[] = {
-	{"output", 'o', "FILE", NULL, "write FILE, or standard output for - (default: " VIEW_FILE " in the run's folder)"},
+	{"output", 'o', "FILE", NULL,
+     "write FILE, or standard output for - (default: " RH_KEEP_PAGE " in the run's folder)"},
 	{"open", 0, NULL, NULL, "open the file with " VIEW_OPENER},
 	{NULL, 0, NULL, NULL, NULL},
 };
