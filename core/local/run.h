@@ -102,6 +102,15 @@ struct rh_run_hooks {
 	void *arg;
 };
 
+/** A replica that gets the terminal of the user. Borrowed for the run. */
+struct rh_run_terminal {
+	const struct rh_job *job;
+	const char *type; /**< canonical */
+	int32_t index;
+	int in; /**< the terminal: what is typed, and its size; its settings are changed while the replica runs */
+	int out;
+};
+
 /** Options of a run. Borrowed for the run. */
 struct rh_run_options {
 	const struct rh_host *host;
@@ -118,6 +127,8 @@ struct rh_run_options {
 	                         < 0: the configuration's */
 	bool keep;            /**< keep the run in a folder below $XDG_STATE_HOME; where that fails, a note says why */
 	bool strict;          /**< a failed replica makes the result RH_RUN_FAILED though its job Succeeded */
+	/** replica whose main container gets a terminal; its output goes there as it is, beside the hooks; NULL: none */
+	const struct rh_run_terminal *terminal;
 	struct rh_run_hooks hooks;
 };
 

@@ -59,6 +59,14 @@ struct rh_runner_hooks {
 	void *arg;
 };
 
+/** The container that gets a pseudo-terminal. Strings are borrowed. */
+struct rh_runner_terminal {
+	int fd;          /**< its master, which does not block */
+	const char *job; /**< name in the folders of logs; NULL: no container gets one */
+	const char *replica;
+	const char *container;
+};
+
 /** Options of a runner. All borrowed for its life. */
 struct rh_runner_options {
 	struct rh_store *store;
@@ -68,6 +76,7 @@ struct rh_runner_options {
 	const char *dir;        /**< absolute; parent of the pods' folders */
 	const char *log_dir;    /**< absolute; logs are JOB/REPLICA/CONTAINER.log below it */
 	bool qualify;           /**< JOB is NAMESPACE.JOB: jobs of one name are in several namespaces */
+	struct rh_runner_terminal terminal;
 	struct rh_runner_hooks hooks;
 };
 
@@ -90,6 +99,8 @@ void rh_runner_kill(struct rh_runner *runner, const char *job);
 size_t rh_runner_alive(const struct rh_runner *runner);
 /** Write the processes of the shims that run to @p pids, at most @p most. @return how many */
 size_t rh_runner_shims(const struct rh_runner *runner, pid_t *pids, size_t most);
+/** @return whether a container runs; @p job as in struct rh_runner_terminal */
+bool rh_runner_runs(const struct rh_runner *runner, const char *job, const char *replica, const char *container);
 /** Build the path of a container's log below @p log_dir. @return owned by the caller; NULL: out of memory */
 char *rh_runner_log_path(const char *log_dir, const char *job, const char *replica, const char *container)
 	__attribute__((warn_unused_result));

@@ -8,6 +8,7 @@
  * descendants become children of the next subreaper, normally the runner, which kills them.
  *
  * Descriptors of a shim at its start:
+ *   5  the master of a pseudo-terminal, if a container of the plan has "terminal"
  *   3  the plan (runtime spec): a JSON document, read to its end
  *   4  the channel: a stream socket to the runner. When the other end closes, everything is killed at once, unless the
  * plan has "detached". On the socket the runner writes lines: `stop MICROSECONDS` (SIGTERM to all, SIGKILL after that
@@ -21,9 +22,9 @@
  * Plan: {"pod", "dir", "detached"?, "restartPolicy": "Always"|"OnFailure"|"Never", "backoff": us, "backoffMax": us,
  * "grace": us, "tmpfs"?: [{"path", "size"?: bytes}], "init": [CONTAINER…], "containers": [CONTAINER…]} CONTAINER:
  * {"name", "argv": […], "env": ["A=b", …], "cwd", "log": path, "mounts"?: [{"from", "to", "readOnly"?}], "memory"?:
- * bytes, "cpu"?: thousandths of a processor, "uid"?, "gid"?, "sidecar"?: true of one of "init"} A plan with tmpfs or
- * mounts needs a mount namespace (rh_runtime_spec_can_mount()). The host's mounts and folders are never changed: if a
- * mount's target does not exist, it is created in a private copy of its folder.
+ * bytes, "cpu"?: thousandths of a processor, "uid"?, "gid"?, "sidecar"?: true of one of "init", "terminal"?: true of
+ * one} A plan with tmpfs or mounts needs a mount namespace (rh_runtime_spec_can_mount()). The host's mounts and folders
+ * are never changed: if a mount's target does not exist, it is created in a private copy of its folder.
  */
 #ifndef RH_LOCAL_SHIM_H
 #define RH_LOCAL_SHIM_H
@@ -38,6 +39,8 @@
 #define RH_SHIM_PLAN_FD 3
 /** Descriptor of the channel in a shim. */
 #define RH_SHIM_CHANNEL_FD 4
+/** Descriptor of the terminal's master in a shim that has a container with one. */
+#define RH_SHIM_TERMINAL_FD 5
 /** Environment variable with the container of a process: "POD-UID/CONTAINER". */
 #define RH_SHIM_MARK "ROUNDHOUSE_CONTAINER"
 

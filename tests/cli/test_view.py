@@ -319,6 +319,118 @@ class Terminal(Case):
         self.assertIn("\033[2J", done.stdout)  # a file gets what was written
 
 
+class Talk:
+    """A person at a terminal: waits for what is shown, and types."""
+
+    def __init__(self, *words):
+        self.child, self.fd = pty.fork()
+        if self.child == 0:
+            os.environ.update(TERM="xterm")
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            os.execv(program.PROGRAM, [program.PROGRAM, *words])
+        self.text, self.seen = "", 0
+
+    def read(self):
+        if not select.select([self.fd], [], [], program.TIMEOUT)[0]:
+            raise AssertionError(f"nothing follows {self.text!r}")
+        try:
+            part = os.read(self.fd, 65536).decode(errors="replace")
+        except OSError:
+            part = ""
+        self.text += part
+        return part
+
+    def expect(self, wanted):
+        while wanted not in self.text[self.seen:]:
+            if not self.read():
+                raise AssertionError(f"{wanted!r} is not in {self.text[self.seen:]!r}")
+        self.seen = self.text.index(wanted, self.seen) + len(wanted)
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        while self.read():
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+
+
+class Attach(Case):
+    SCRIPT = """import os, shutil, signal
+def train(step):
+    loss = step * 2
+    breakpoint()
+    return loss
+print("train", train(21), "done")
+print("terminal", os.isatty(0), os.isatty(1), os.isatty(2), os.ctermid() and os.open("/dev/tty", os.O_RDWR) > 0)
+def resized(number, frame):
+    print("size", shutil.get_terminal_size())
+signal.signal(signal.SIGWINCH, resized)
+print("ready", shutil.get_terminal_size())
+while True:
+    signal.pause()
+"""
+
+    def job(self):
+        script = self.file(self.SCRIPT, "train.py")
+        text = job(command=f"'exec python3 {script}'")
+        worker = text[text.index("    Master:"):].replace("Master", "Worker")
+        return self.file(text + worker.replace(f"'exec python3 {script}'", "'echo of the worker'"))
+
+    def test_debugger(self):
+        """pdb stops, shows variables and goes on; Ctrl-C and the size of the window reach the program."""
+        talk = Talk("run", "--attach", "master-0", self.job())
+        talk.expect("(Pdb) ")
+        talk.type("p loss\r")
+        talk.expect("42\r\r\n")
+        talk.expect("(Pdb) ")
+        talk.type("loss = 7\r")
+        talk.expect("(Pdb) ")
+        talk.type("c\r")
+        talk.expect("train 7 done")
+        talk.expect("terminal True True True True")
+        talk.expect("ready os.terminal_size(columns=80, lines=24)")
+        fcntl.ioctl(talk.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 132, 0, 0))
+        talk.expect("size os.terminal_size(columns=132, lines=40)")
+        self.assertFalse(termios.tcgetattr(talk.fd)[3] & termios.ICANON)
+        talk.type("\x03")
+        talk.expect("Program interrupted.")
+        talk.expect("(Pdb) ")
+        talk.type("!os._exit(0)\r")
+        self.assertEqual(talk.end(), 0, talk.text)
+        self.assertIn("Succeeded", talk.text)
+        self.assertNotIn("of the worker", talk.text)
+        self.assertNotIn("stopping the replicas", talk.text)
+        logs = call("logs", "one").stdout
+        self.assertIn("of the worker", logs)
+        self.assertIn("(Pdb) p loss", logs)
+
+    def test_terminal_is_given_back(self):
+        """When the replica has ended, Ctrl-C is the run's again."""
+        talk = Talk("run", "--attach", "worker-0", self.file(
+            job(command="'exec sleep 600'") + job(command="'echo over'").split("ReplicaSpecs:\n")[1].replace(
+                "Master", "Worker")))
+        talk.expect("over")
+        end = time.monotonic() + program.TIMEOUT
+        while not termios.tcgetattr(talk.fd)[3] & termios.ICANON and time.monotonic() < end:
+            time.sleep(0.01)
+        talk.type("\x03")
+        self.assertEqual(talk.end(), 130, talk.text)
+
+    def test_bad_input(self):
+        path = self.job()
+        for words, message in ((("--attach", "master-0"), "needs a terminal at standard input"),
+                               (("--attach", "master-0", "-d"), "leave out --detach")):
+            done = call("run", *words, path)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(message, done.stderr)
+        for word, message in (("worker-7", 'no replica "worker-7"; there are master-0, worker-0'),):
+            status, text = on_terminal("run", "--attach", word, path)
+            self.assertEqual(status, 2)
+            self.assertIn(message, text)
+
+
 class Json(Case):
     def rows(self, *words):
         done = call("run", "-o", "json", *words)

@@ -64,6 +64,7 @@ TESTED = {
     f"{BIN} run examples/pytorch/restart.yaml": ("tests/examples/test_pytorch.py", "pytorch/restart.yaml"),
     "roundhouse exec digits-worker-1 -- sh -c 'echo $RANK; py-spy dump --pid 1234'": ("tests/docs/test_commands.py",
                                                                                       "def test_exec"),
+    "roundhouse run --attach master-0 train.yaml": ("tests/cli/test_view.py", '"run", "--attach", "master-0"'),
     "roundhouse run --timestamps --only worker-1 examples/pytorch/digits.yaml": ("tests/cli/test_view.py",
                                                                                  '"--timestamps"'),
     "roundhouse sweep train.yaml --param lr=0.1,0.01 --param batch=32,48 --parallel 2 --metric 'accuracy ([0-9.]+)'":

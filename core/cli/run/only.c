@@ -46,21 +46,63 @@ static bool only_list(void *arg, const char *job, const char *replica)
 	return list->count++ < ONLY_LISTED_MAX;
 }
 
-static int only_check(const char *word, const struct rh_jobs *jobs, struct rh_error *err)
+static int only_fail(const char *option, const char *word, const struct rh_jobs *jobs, struct rh_error *err)
 {
 	struct only_list list = {.count = 0};
 	int r;
 
+	for (size_t i = 0; i < jobs->count && only_each(jobs->items[i], only_list, &list);)
+		i++;
+	r = rh_fail(err, RH_EINVAL, "option --%s: there is no replica \"%s\"; there are %s", option, word,
+	            rh_str_text(&list.text));
+	rh_str_deinit(&list.text);
+	return r;
+}
+
+static int only_check(const char *word, const struct rh_jobs *jobs, struct rh_error *err)
+{
 	for (size_t i = 0; i < jobs->count; i++) {
 		if (!only_each(jobs->items[i], only_differs, (void *)word))
 			return 0;
 	}
-	for (size_t i = 0; i < jobs->count && only_each(jobs->items[i], only_list, &list);)
-		i++;
-	r = rh_fail(err, RH_EINVAL, "option --only: there is no replica \"%s\"; there are %s", word,
-	            rh_str_text(&list.text));
-	rh_str_deinit(&list.text);
-	return r;
+	return only_fail("only", word, jobs, err);
+}
+
+/* @return how many replicas of a job the word means; the last one is in ret_terminal */
+static size_t only_count(const struct rh_job *job, const char *word, struct rh_run_terminal *ret_terminal)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < job->spec_count; i++) {
+		for (int32_t k = 0; k < job->specs[i].replicas; k++) {
+			char name[RH_NAME_SIZE];
+			const char *pod = rh_job_replica_name(job, job->specs[i].type, k, name);
+
+			if (!rh_output_is_replica(word, job->name, pod + strlen(job->name) + 1))
+				continue;
+			found++;
+			ret_terminal->job = job;
+			ret_terminal->type = job->specs[i].type;
+			ret_terminal->index = k;
+		}
+	}
+	return found;
+}
+
+int rh_only_find(const struct rh_jobs *jobs, const char *word, struct rh_run_terminal *ret_terminal,
+                 struct rh_error *err)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < jobs->count; i++)
+		found += only_count(jobs->items[i], word, ret_terminal);
+	if (found == 0)
+		return only_fail("attach", word, jobs, err);
+	if (found > 1)
+		return rh_fail(err, RH_EINVAL,
+		               "option --attach: \"%s\" means %zu replicas; name one, as worker-1 or JOB-worker-1", word,
+		               found);
+	return 0;
 }
 
 int rh_only_read(const struct rh_cli *cli, const struct rh_jobs *jobs, struct rh_only *ret_only, struct rh_error *err)

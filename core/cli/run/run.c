@@ -2,6 +2,7 @@
 #include "local/run.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/os/clock.h"
 #include "base/os/file.h"
@@ -87,11 +88,30 @@ static struct rh_json *run_describe(const struct rh_jobs *jobs)
 	return rh_take(list);
 }
 
+/* A replica gets the terminal: that has to be one, and nothing else may be written there. */
+static int run_terminal(const struct rh_cli *cli, const struct rh_jobs *jobs, struct rh_run_options *options,
+                        struct rh_run_terminal *terminal, struct rh_error *err)
+{
+	const char *word = rh_cli_option(cli, "attach");
+
+	if (!word)
+		return 0;
+	if (rh_cli_option(cli, "detach") || rh_cli_option(cli, "output"))
+		return rh_fail(err, RH_EINVAL, "option --attach shows a replica here; leave out --detach and --output");
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return rh_fail(err, RH_EINVAL, "option --attach needs a terminal at standard input and standard output");
+	terminal->in = STDIN_FILENO;
+	terminal->out = STDOUT_FILENO;
+	options->terminal = terminal;
+	return rh_only_find(jobs, word, terminal, err);
+}
+
 static int run_as_text(const struct rh_cli *cli, struct rh_run_options *options, const struct rh_jobs *jobs,
                        const struct rh_only *only, struct rh_error *err)
 {
 	rh_auto(json) described = run_describe(jobs);
 	const struct rh_view_options shown = {.quiet = rh_cli_option(cli, "quiet") != NULL,
+	                                      .attached = options->terminal != NULL,
 	                                      .times = rh_cli_option(cli, "timestamps") != NULL,
 	                                      .multiple = jobs->count > 1,
 	                                      .only = only,
@@ -144,11 +164,14 @@ static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, 
 	                                 .timeout = RH_NEVER,
 	                                 .linger = -1,
 	                                 .max_restarts = -1};
+	struct rh_run_terminal terminal = {.job = NULL};
 	struct rh_only only;
 	int r = run_options(cli, &options, err);
 
 	if (r == 0)
 		r = rh_only_read(cli, jobs, &only, err);
+	if (r == 0)
+		r = run_terminal(cli, jobs, &options, &terminal, err);
 	if (r < 0)
 		return r;
 	r = rh_run_preflight(session, jobs, options.log_dir, err);
@@ -280,6 +303,10 @@ static const struct rh_option run_option_rows[] = {
 	{"timestamps", 0, NULL, NULL, "put the time in front of each line of output"},
 	{"only", 0, "REPLICA", NULL,
      "show the output of this replica alone, as worker-1, or of a type, as worker; may be repeated"},
+	{"attach", 0, "REPLICA", NULL,
+     "give this replica the terminal, for a debugger or a shell: it gets what is typed, Ctrl-C too, and its output "
+     "alone "
+     "is shown"},
 	{"timeout", 't', "TIME", NULL, "give up after TIME (90, 90s, 1h30m)"},
 	{"linger", 0, "TIME", NULL,
      "how long replicas may go on after their job succeeded (default: grace-period of the configuration)"},

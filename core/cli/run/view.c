@@ -21,6 +21,7 @@
 
 struct rh_text_view {
 	bool quiet;
+	bool attached; /* output is not shown here */
 	const struct rh_only *only;
 	struct rh_line_style style;
 	struct rh_live live;          /* with a status line at the bottom */
@@ -93,6 +94,8 @@ static void view_line(void *arg, const char *job, const char *replica, const cha
 	                                    .text = text,
 	                                    .length = length};
 
+	if (view->attached)
+		return;
 	view_progress(view, &line);
 	if (!rh_only_shows(view->only, job, replica) || (view->live.on && view_goes_on(text, length)))
 		return;
@@ -332,7 +335,7 @@ struct rh_text_view *rh_text_view_new(const struct rh_view_options *options)
 
 	if (!view)
 		return NULL;
-	*view = (struct rh_text_view){.quiet = options->quiet, .only = options->only};
+	*view = (struct rh_text_view){.quiet = options->quiet, .attached = options->attached, .only = options->only};
 	view->states = rh_map_new();
 	if (!view->states) {
 		rh_free(view);
@@ -346,7 +349,7 @@ struct rh_text_view *rh_text_view_new(const struct rh_view_options *options)
 	                                     .colour = rh_cli_colour(STDOUT_FILENO),
 	                                     .terminal = isatty(STDOUT_FILENO) != 0,
 	                                     .jobs = options->jobs};
-	view->live.on = view->style.colour && rh_cli_colour(STDERR_FILENO);
+	view->live.on = !view->attached && view->style.colour && rh_cli_colour(STDERR_FILENO);
 	return view;
 }
 

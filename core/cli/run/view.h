@@ -20,9 +20,10 @@ struct rh_text_view;
 
 /** How a run is shown. Borrowed for the life of the view. */
 struct rh_view_options {
-	bool quiet;                 /**< show only logs and failures */
-	bool times;                 /**< each line of output has its time */
-	bool multiple;              /**< several jobs run: prefixes include the job's name */
+	bool quiet;    /**< show only logs and failures */
+	bool attached; /**< a replica has the terminal: no output is shown beside its own, and no status line */
+	bool times;    /**< each line of output has its time */
+	bool multiple; /**< several jobs run: prefixes include the job's name */
 	const struct rh_only *only; /**< whose output is shown */
 	const struct rh_json *jobs; /**< as in struct rh_line_style */
 };

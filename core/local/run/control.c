@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/os/clock.h"
 #include "base/os/file.h"
 #include "local/control.h"
 #include "local/run/parts.h"
@@ -105,6 +106,12 @@ void rh_run_control_step(void *arg, int64_t clock)
 		if (client->job && client->job->finished && rh_run_pods_left(run, client->job) == 0)
 			control_end(client);
 	}
+}
+
+int64_t rh_run_control_deadline(void *arg)
+{
+	(void)arg;
+	return RH_NEVER;
 }
 
 static int control_listen(const struct rh_run *run)

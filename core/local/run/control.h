@@ -34,6 +34,8 @@ void rh_run_control_init(struct rh_run *run);
 void rh_run_control_open(struct rh_run *run);
 /** Close the connections of jobs that have ended, as a step of the loop; @p arg is the run. */
 void rh_run_control_step(void *arg, int64_t clock);
+/** @return RH_NEVER: what it looks for wakes the loop */
+int64_t rh_run_control_deadline(void *arg);
 /** Close the socket and all connections. */
 void rh_run_control_close(struct rh_run *run);
 

@@ -21,6 +21,7 @@
 #include "local/run/jobs.h"
 #include "local/run/load.h"
 #include "local/run/pods.h"
+#include "local/run/terminal.h"
 #include "local/runner.h"
 #include "store/memory.h"
 
@@ -45,6 +46,7 @@ struct rh_run {
 	struct rh_map *pods; /**< struct rh_run_pod by UID; owned */
 	struct rh_run_look look;
 	struct rh_run_control control;
+	struct rh_run_tty tty;
 	char *pods_dir; /**< folder with the pods' folders */
 	char *log_dir;  /**< absolute */
 	struct rh_run_job *jobs;

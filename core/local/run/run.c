@@ -155,9 +155,11 @@ static void run_on_partial(void *arg, const char *job, const char *replica, cons
 
 static void run_on_grown(void *arg, const char *job, const char *replica, const char *container, int64_t from)
 {
-	const struct rh_run_hooks *hooks = &((const struct rh_run *)arg)->options->hooks;
+	struct rh_run *run = arg;
 
-	hooks->grown(hooks->arg, job, replica, container, from);
+	rh_run_terminal_grown(run, job, replica, container, from);
+	if (run->options->hooks.grown)
+		run->options->hooks.grown(run->options->hooks.arg, job, replica, container, from);
 }
 
 static void run_stop(struct rh_run *run, int result)
@@ -389,20 +391,19 @@ static int64_t run_store_deadline(void *arg)
 	return run->lost ? run->clock + RUN_PAUSE : RH_NEVER;
 }
 
-static int64_t run_never(void *arg)
-{
-	(void)arg; /* what it looks for wakes the loop */
-	return RH_NEVER;
-}
-
 /* What a run does in each turn of the loop, in this order: events first, the end last. */
 static int run_add_sources(struct rh_run *run, struct rh_error *err)
 {
 	const struct rh_loop_source sources[] = {
-		{run_step_store, run_store_deadline, run, 0},     {run_step_limit, run_limit_deadline, run, 1},
-		{run_step_engine, run_engine_deadline, run, 2},   {run_step_runner, run_runner_deadline, run, 3},
-		{run_step_stop, run_stop_deadline, run, 4},       {run_step_end, run_end_deadline, run, 5},
-		{rh_run_load_step, rh_run_load_deadline, run, 6}, {rh_run_control_step, run_never, run, 7},
+		{run_step_store, run_store_deadline, run, 0},
+		{run_step_limit, run_limit_deadline, run, 1},
+		{run_step_engine, run_engine_deadline, run, 2},
+		{run_step_runner, run_runner_deadline, run, 3},
+		{run_step_stop, run_stop_deadline, run, 4},
+		{run_step_end, run_end_deadline, run, 5},
+		{rh_run_terminal_step, rh_run_terminal_deadline, run, 4},
+		{rh_run_load_step, rh_run_load_deadline, run, 6},
+		{rh_run_control_step, rh_run_control_deadline, run, 7},
 	};
 	int r = 0;
 
@@ -451,27 +452,30 @@ static int run_open_engine(struct rh_run *run, struct rh_error *err)
 
 static int run_open_runner(struct rh_run *run, struct rh_error *err)
 {
-	struct rh_runner_options options = {.store = rh_memory_store_face(run->store),
-	                                    .loop = run->loop,
-	                                    .config = run->options->config,
-	                                    .locks = run->locks,
-	                                    .dir = run->pods_dir,
-	                                    .log_dir = run->log_dir,
-	                                    .qualify = run->qualify};
+	struct rh_runner_options options = {
+		.store = rh_memory_store_face(run->store),
+		.loop = run->loop,
+		.config = run->options->config,
+		.locks = run->locks,
+		.dir = run->pods_dir,
+		.log_dir = run->log_dir,
+		.qualify = run->qualify,
+		.terminal = {run->tty.master, run->tty.job, run->tty.replica, run->tty.container}};
 
-	options.hooks = (struct rh_runner_hooks){.find = run_find,
-	                                         .address = run_address,
-	                                         .folder = run_folder,
-	                                         .hosts = run_hosts,
-	                                         .line = run->options->hooks.line ? run_on_line : NULL,
-	                                         .partial = run->options->hooks.partial ? run_on_partial : NULL,
-	                                         .grown = run->options->hooks.grown ? run_on_grown : NULL,
-	                                         .note = run_on_note,
-	                                         .fault = run_on_fault,
-	                                         .refused = run_on_refused_pod,
-	                                         .failed = run_on_failed,
-	                                         .lost = run_on_lost,
-	                                         .arg = run};
+	options.hooks =
+		(struct rh_runner_hooks){.find = run_find,
+	                             .address = run_address,
+	                             .folder = run_folder,
+	                             .hosts = run_hosts,
+	                             .line = run->options->hooks.line ? run_on_line : NULL,
+	                             .partial = run->options->hooks.partial ? run_on_partial : NULL,
+	                             .grown = run->options->hooks.grown || run->options->terminal ? run_on_grown : NULL,
+	                             .note = run_on_note,
+	                             .fault = run_on_fault,
+	                             .refused = run_on_refused_pod,
+	                             .failed = run_on_failed,
+	                             .lost = run_on_lost,
+	                             .arg = run};
 	return rh_runner_new(&options, &run->runner, err);
 }
 
@@ -504,6 +508,8 @@ static int run_open(struct rh_run *run, struct rh_error *err)
 	rh_memory_store_set_time(run->store, run_now(run));
 	r = run_open_engine(run, err);
 	if (r == 0)
+		r = rh_run_terminal_open(run, err);
+	if (r == 0)
 		r = run_open_runner(run, err);
 	if (r == 0)
 		r = rh_run_pods_watch(run, err);
@@ -514,6 +520,7 @@ static int run_open(struct rh_run *run, struct rh_error *err)
 
 static void run_close(struct rh_run *run)
 {
+	rh_run_terminal_close(run);
 	rh_run_control_close(run);
 	rh_runner_free(run->runner);
 	rh_engine_free(run->engine);
@@ -550,6 +557,7 @@ static int run_all(const struct rh_run_options *options, struct rh_keep *keep, s
 	int r;
 
 	rh_run_control_init(&run);
+	rh_run_terminal_init(&run);
 	run.clock_start = rh_clock_monotonic();
 	run.wall_start = rh_clock_wall();
 	(void)sigaction(SIGPIPE, &ignore,

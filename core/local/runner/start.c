@@ -17,8 +17,6 @@
 
 /* The program itself: what main() was started from, also when its file has been replaced since. */
 #define RUNNER_PROGRAM "/proc/self/exe"
-/* Passed descriptors are first moved above this number, so that neither has the target number of the other. */
-#define RUNNER_FD_SAFE 10
 /* Wait before GPUs that others use are asked for again. */
 #define RUNNER_GPU_PAUSE RH_SECOND
 
@@ -265,7 +263,7 @@ static int start_make_line(int *ret_ours, int *ret_theirs, struct rh_error *err)
 }
 
 /* A session of its own from the start: Ctrl-C on the terminal must not reach it. */
-static int start_spawn(int plan, int line, pid_t *ret_pid, struct rh_error *err)
+static int start_spawn(int plan, int line, int terminal, pid_t *ret_pid, struct rh_error *err)
 {
 	char name[] = "roundhouse";
 	char command[] = "shim";
@@ -273,14 +271,15 @@ static int start_spawn(int plan, int line, pid_t *ret_pid, struct rh_error *err)
 	const struct rh_spawn_fd fds[] = {{RH_SPAWN_NULL, STDIN_FILENO},
 	                                  {STDIN_FILENO, STDOUT_FILENO},
 	                                  {plan, RH_SHIM_PLAN_FD},
-	                                  {line, RH_SHIM_CHANNEL_FD}};
+	                                  {line, RH_SHIM_CHANNEL_FD},
+	                                  {terminal, RH_SHIM_TERMINAL_FD}};
 	const struct rh_spawn how = {
 		.program = RUNNER_PROGRAM,
 		.argv = argv,
 		.envp = environ,
 		.place = RH_SPAWN_OWN_SESSION,
 		.fds = fds,
-		.fd_count = sizeof(fds) / sizeof(fds[0]),
+		.fd_count = sizeof(fds) / sizeof(fds[0]) - (terminal < 0 ? 1 : 0),
 	};
 
 	return rh_spawn(&how, ret_pid, err);
@@ -322,21 +321,24 @@ void rh_runner_unlink(const struct rh_runner_pod *pod)
 		(void)unlink(path);
 }
 
-static int start_launch(const struct runner_start *start, const struct rh_json *plan)
+static int start_launch(const struct runner_start *start, struct rh_json *plan)
 {
 	struct rh_runner_pod *pod = start->pod;
 	rh_auto_close int plan_fd = -1;
 	rh_auto_close int ours = -1;
 	rh_auto_close int theirs = -1;
-	int r = start_write_plan(plan, &plan_fd, start->err);
+	rh_auto_close int terminal = -1;
+	int r = rh_runner_give_terminal(pod, plan, &terminal, start->err);
 
+	if (r == 0)
+		r = start_write_plan(plan, &plan_fd, start->err);
 	if (r == 0)
 		r = start_make_line(&ours, &theirs, start->err);
 	if (r == 0)
 		r = rh_loop_watch(pod->runner->options.loop, ours, start_on_shim, pod, &pod->watch, start->err);
 	if (r < 0)
 		return r;
-	r = start_spawn(plan_fd, theirs, &pod->pid, start->err);
+	r = start_spawn(plan_fd, theirs, terminal, &pod->pid, start->err);
 	if (r < 0) {
 		pod->pid = 0;
 		rh_loop_unwatch(rh_take(pod->watch));

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/os/file.h"
+#include "local/shim.h"
 
 /* The size of a pipe: what one read can bring. */
 #define OUTPUT_CHUNK 65536
@@ -44,15 +46,33 @@ static void output_open_log(struct rh_shim_output *output, struct rh_error *note
 	}
 }
 
+/* The master stays open for the next start of the container; whoever made it made it non-blocking. */
+static int output_open_terminal(int ends[2])
+{
+	ends[0] = fcntl(RH_SHIM_TERMINAL_FD, F_DUPFD_CLOEXEC, 0);
+	ends[1] = ends[0] < 0 ? -1 : ioctl(ends[0], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (ends[1] >= 0)
+		return 0;
+	output_shut(&ends[0]);
+	return -1;
+}
+
+static int output_open_pipe(int ends[2])
+{
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	/* the container's own end stays as programs expect it: blocking */
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
 int rh_shim_output_open(struct rh_shim_output *output, int *ret_end, struct rh_error *note, struct rh_error *err)
 {
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if ((output->terminal ? output_open_terminal(ends) : output_open_pipe(ends)) < 0)
 		return rh_fail(err, RH_EIO, "no pipe for the output of container \"%s\": %s", output->container,
 		               strerror(errno));
-	/* the container's own end stays as programs expect it: blocking */
-	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	output->pipe = ends[0];
 	output_open_log(output, note);
 	*ret_end = ends[1];
@@ -85,6 +105,8 @@ int rh_shim_output_move(struct rh_shim_output *output, int budget, struct rh_err
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EIO) /* of a terminal: nobody has the other end open */
+			n = 0;
 		if (n < 0)
 			return moved;
 		if (n == 0)

@@ -18,12 +18,14 @@ struct rh_shim_output {
 	const char *path;
 	int pipe; /**< read end */
 	int log;
-	bool failed; /**< a failure was reported */
+	bool terminal; /**< in place of a pipe it is the pseudo-terminal of RH_SHIM_TERMINAL_FD */
+	bool failed;   /**< a failure was reported */
 };
 
 /**
  * Initialize: create a pipe and open the log. A log that cannot be opened is reported in @p note.
- * @param[out] ret_end write end for the container, close-on-exec, owned by the caller
+ * @param[out] ret_end write end for the container, or the terminal, which it also reads from; close-on-exec, owned by
+ * the caller
  * @param[out] note one sentence, or ""
  * @return 0 or RH_EIO
  */

@@ -123,6 +123,7 @@ static int plan_specs(const struct rh_json *json, struct rh_shim_plan *plan, str
 
 			spec->init = l == 0;
 			spec->sidecar = spec->init && rh_json_bool(rh_json_get(item, "sidecar"), false);
+			spec->terminal = rh_json_bool(rh_json_get(item, "terminal"), false);
 			r = plan_spec(item, spec, err);
 		}
 	}

@@ -46,7 +46,8 @@ struct rh_shim_spec {
 	int64_t uid;    /**< -1: the shim's own; likewise gid */
 	int64_t gid;
 	bool init;
-	bool sidecar; /**< an init container that is not waited for, and ends after the regular containers */
+	bool terminal; /**< its standard streams are the pseudo-terminal of RH_SHIM_TERMINAL_FD */
+	bool sidecar;  /**< an init container that is not waited for, and ends after the regular containers */
 };
 
 /** A plan. All zero is empty. */

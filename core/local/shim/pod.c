@@ -38,8 +38,11 @@ int rh_shim_pod_init(struct rh_shim_pod *pod, const struct rh_shim_plan *plan, s
 
 		container->spec = &plan->specs[i];
 		container->due = RH_NEVER;
-		container->output = (struct rh_shim_output){
-			.container = container->spec->name, .path = container->spec->log, .pipe = -1, .log = -1};
+		container->output = (struct rh_shim_output){.container = container->spec->name,
+		                                            .path = container->spec->log,
+		                                            .pipe = -1,
+		                                            .log = -1,
+		                                            .terminal = container->spec->terminal};
 		rh_copy(container->report.container, sizeof(container->report.container), container->spec->name);
 		container->report.init = container->spec->init;
 	}
@@ -180,7 +183,10 @@ static void pod_run(struct rh_shim_pod *pod, struct rh_shim_container *container
 		pod_refuse(pod, container, refusal.exit_code, pod->refusal[0] ? pod->refusal : err.message);
 		return;
 	}
-	spawn = (struct rh_shim_spawn){.spec = container->spec, .limits = container->limits, .streams = {-1, end, end}};
+	spawn = (struct rh_shim_spawn){.spec = container->spec,
+	                               .limits = container->limits,
+	                               .streams = {container->spec->terminal ? end : -1, end, end},
+	                               .terminal = container->spec->terminal};
 	if (rh_shim_spawn(&spawn, &container->pid, &refusal) < 0) {
 		pod_refuse(pod, container, refusal.exit_code, refusal.message);
 		return;

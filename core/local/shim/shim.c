@@ -63,6 +63,7 @@ static int shim_prepare_process(struct shim *shim, struct rh_error *err)
 
 	(void)fcntl(RH_SHIM_PLAN_FD, F_SETFD, FD_CLOEXEC);
 	(void)fcntl(RH_SHIM_CHANNEL_FD, F_SETFD, FD_CLOEXEC);
+	(void)fcntl(RH_SHIM_TERMINAL_FD, F_SETFD, FD_CLOEXEC); /* fails where no container has one */
 	shim_detach_streams();
 	(void)setsid();
 	(void)!chdir("/");

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -196,6 +197,8 @@ static void spawn_become(const struct spawn_job *job, struct rh_shim_refusal *re
 		             strerror(errno));
 	} else if (spawn_set_streams(job->spawn->streams) < 0) { /* before a volume takes the place of /dev/null */
 		spawn_refuse(refusal, SPAWN_MACHINE, "container \"%s\": no standard streams: %s", spec->name, strerror(errno));
+	} else if (job->spawn->terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0) {
+		spawn_refuse(refusal, SPAWN_MACHINE, "container \"%s\": no terminal: %s", spec->name, strerror(errno));
 	} else if (spawn_set_mounts(job->spawn, &err) < 0) {
 		spawn_refuse(refusal, SPAWN_MACHINE, "container \"%s\": %.400s", spec->name, err.message);
 	} else if (spawn_set_user(spec) < 0) {

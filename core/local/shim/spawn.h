@@ -24,6 +24,7 @@ struct rh_shim_spawn {
 	const struct rh_shim_limits *limits; /**< NULL: none */
 	/** standard input, output and error; not 0, 1 or 2; -1 as input: empty */
 	int streams[3];
+	bool terminal; /**< they are a terminal, which becomes the one of its session */
 	/** process of the same container whose mount namespace is used instead of a new one; 0: none */
 	pid_t beside;
 };
