@@ -259,8 +259,8 @@ void rh_comm_client_gone(struct rh_comm_client *client, const struct rh_comm_gon
 	(void)client_queue(client, RH_COMM_FRAME_GONE, gone, sizeof(*gone), NULL, 0);
 }
 
-void rh_comm_client_end(struct rh_comm_client *client, const struct rh_comm_error *reason,
-                        const struct rh_comm_case *about)
+static void client_queue_end(struct rh_comm_client *client, uint32_t kind, const struct rh_comm_error *reason,
+                             const struct rh_comm_case *about)
 {
 	struct rh_comm_end end = {.code = reason->code, .rank = reason->rank};
 	size_t count = about && about->ranks ? (size_t)about->count : 0;
@@ -268,8 +268,21 @@ void rh_comm_client_end(struct rh_comm_client *client, const struct rh_comm_erro
 	if (about)
 		end.query = about->query;
 	memcpy(end.text, reason->text, strnlen(reason->text, sizeof(end.text) - 1));
-	(void)client_queue(client, RH_COMM_FRAME_END, &end, sizeof(end), count > 0 ? about->ranks : NULL,
-	                   count * sizeof(int32_t));
+	(void)client_queue(client, kind, &end, sizeof(end), count > 0 ? about->ranks : NULL, count * sizeof(int32_t));
+}
+
+void rh_comm_client_end(struct rh_comm_client *client, const struct rh_comm_error *reason,
+                        const struct rh_comm_case *about)
+{
+	client_queue_end(client, RH_COMM_FRAME_END, reason, about);
+}
+
+void rh_comm_client_report_stall(struct rh_comm_client *client, const char *text, const struct rh_comm_case *about)
+{
+	struct rh_comm_error reason;
+
+	(void)rh_comm_fail(&reason, 0, RH_COMM_NO_RANK, "%s", text);
+	client_queue_end(client, RH_COMM_FRAME_STALLED, &reason, about);
 }
 
 bool rh_comm_client_await_verdict(struct rh_comm_client *client, int64_t since, int64_t silence, int64_t deadline)

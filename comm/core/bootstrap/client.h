@@ -58,6 +58,8 @@ struct rh_comm_case {
  */
 void rh_comm_client_end(struct rh_comm_client *client, const struct rh_comm_error *reason,
                         const struct rh_comm_case *about);
+/** Request the server to report on standard error whom an operation waits for; nothing ends. @param text about it */
+void rh_comm_client_report_stall(struct rh_comm_client *client, const char *text, const struct rh_comm_case *about);
 /**
  * Wait for the server's verdict after rh_comm_client_end() at @p since, at most until @p deadline.
  * @param silence microseconds after which a server that has sent nothing is given up

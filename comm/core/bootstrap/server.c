@@ -52,6 +52,9 @@ static void server_on_member_frame(struct rh_comm_server *server, struct server_
 	case RH_COMM_FRAME_END:
 		rh_comm_server_on_end(server, peer, payload, length);
 		break;
+	case RH_COMM_FRAME_STALLED:
+		rh_comm_server_on_stalled(server, peer, payload, length);
+		break;
 	case RH_COMM_FRAME_ANSWER:
 		rh_comm_server_on_answer(server, peer, payload, length);
 		break;

@@ -25,8 +25,8 @@
 #define BLAMED_MOST 8
 #define LABEL_ROOM 120
 
-/* Faults of a rank, the worst first. */
-enum fault { FAULT_ABSENT, FAULT_SILENT, FAULT_LEFT, FAULT_BEHIND, FAULTS };
+/* Faults of a rank, the worst first: who waits for others itself is less to blame. */
+enum fault { FAULT_ABSENT, FAULT_SILENT, FAULT_LEFT, FAULT_BEHIND, FAULT_BUSY, FAULTS };
 
 static int32_t diagnosis_count(const struct rh_comm_server *server)
 {
@@ -56,7 +56,9 @@ static enum fault diagnosis_fault(const struct rh_comm_server *server, int32_t r
 		return FAULT_LEFT;
 	if (peer->answered < server->inquiry.since)
 		return FAULT_SILENT;
-	return peer->answer.reached < server->inquiry.end.query.needed ? FAULT_BEHIND : FAULTS;
+	if (peer->answer.reached >= server->inquiry.end.query.needed)
+		return FAULTS;
+	return peer->answer.latest.open ? FAULT_BUSY : FAULT_BEHIND;
 }
 
 static void diagnosis_append(struct rh_comm_end *end, const char *text)
@@ -66,21 +68,45 @@ static void diagnosis_append(struct rh_comm_end *end, const char *text)
 	(void)snprintf(end->text + length, sizeof(end->text) - length, "%s", text);
 }
 
+/* What a rank does instead: "; it is in barrier number 3 since 9.1 s". */
+static void diagnosis_latest(const struct rh_comm_latest *latest, char *text, size_t room)
+{
+	double seconds = (double)latest->ago / (double)RH_COMM_SECOND;
+	char number[40] = "";
+
+	text[0] = '\0';
+	if (latest->number > 0)
+		(void)snprintf(number, sizeof(number), " number %llu", (unsigned long long)latest->number);
+	if (latest->what == 0)
+		(void)snprintf(text, room, "; it has posted nothing yet");
+	else if (latest->open)
+		(void)snprintf(text, room, "; it waits in %s%s%s since %.1f s", rh_comm_what_name(latest->what), number,
+		               latest->group != 0 ? " of a group" : "", seconds);
+	else
+		(void)snprintf(text, room, "; its last operation, %s%s%s, ended %.1f s ago", rh_comm_what_name(latest->what),
+		               number, latest->group != 0 ? " of a group" : "", seconds);
+}
+
 static void diagnosis_blame(struct rh_comm_server *server, int32_t rank, enum fault fault, bool first)
 {
 	static const char *const words[] = {[FAULT_ABSENT] = "has not come",
 	                                    [FAULT_SILENT] = "stopped or throttled",
 	                                    [FAULT_LEFT] = "has left",
-	                                    [FAULT_BEHIND] = "has not posted it"};
+	                                    [FAULT_BEHIND] = "has not posted it",
+	                                    [FAULT_BUSY] = "has not posted it"};
 	const struct rh_comm_end *end = &server->inquiry.end;
 	const struct server_peer *peer = server->inquiry.peers[rank];
-	bool opening = fault == FAULT_BEHIND && end->query.needed == RH_COMM_REACHED_OPENING;
-	char text[160];
+	bool behind = fault == FAULT_BEHIND || fault == FAULT_BUSY;
+	bool opening = behind && end->query.needed == RH_COMM_REACHED_OPENING;
+	char latest[120] = "";
+	char text[280];
 
 	if (first)
 		server->inquiry.end.rank = rank;
-	(void)snprintf(text, sizeof(text), "%s rank %d%s%s (%s)", first ? "; it waited for" : ",", (int)rank,
-	               peer ? " at " : "", peer ? peer->address : "", opening ? "has not called it" : words[fault]);
+	if (first && behind && !opening)
+		diagnosis_latest(&peer->answer.latest, latest, sizeof(latest));
+	(void)snprintf(text, sizeof(text), "%s rank %d%s%s (%s%s)", first ? "; it waited for" : ",", (int)rank,
+	               peer ? " at " : "", peer ? peer->address : "", opening ? "has not called it" : words[fault], latest);
 	diagnosis_append(&server->inquiry.end, text);
 }
 
@@ -103,7 +129,8 @@ static int32_t diagnosis_worst(const struct rh_comm_server *server, const bool *
 	return worst;
 }
 
-static void diagnosis_end_late(struct rh_comm_server *server)
+/* @return how many ranks were named */
+static int diagnosis_name_late(struct rh_comm_server *server)
 {
 	bool *named = calloc((size_t)server->world, sizeof(*named));
 	int blamed = 0;
@@ -119,9 +146,22 @@ static void diagnosis_end_late(struct rh_comm_server *server)
 		diagnosis_blame(server, rank, fault, blamed++ == 0);
 	}
 	free(named);
-	if (blamed == 0)
+	return blamed;
+}
+
+static void diagnosis_end_late(struct rh_comm_server *server)
+{
+	if (diagnosis_name_late(server) == 0)
 		diagnosis_append(&server->inquiry.end, "; all ranks have posted it: it is slow, or the limit is short");
 	rh_comm_server_end(server, &server->inquiry.end);
+}
+
+/* Nothing ends. */
+static void diagnosis_report(struct rh_comm_server *server)
+{
+	if (diagnosis_name_late(server) == 0)
+		diagnosis_append(&server->inquiry.end, "; all ranks have posted it: data move slowly, or not at all");
+	(void)fprintf(stderr, "rh_comm: %s\n", server->inquiry.end.text);
 }
 
 /* The label of a rank's collective, by place among those that were asked for; 0: not known. */
@@ -268,6 +308,8 @@ static void diagnosis_close(struct rh_comm_server *server)
 	}
 	if (divergence.odd != RH_COMM_NO_RANK)
 		diagnosis_end_odd(server, &divergence);
+	else if (server->inquiry.report && end->code == 0 && server->inquiry.peers)
+		diagnosis_report(server);
 	else if (end->code == RH_COMM_ETIME && server->inquiry.peers)
 		diagnosis_end_late(server);
 	else if (end->code < 0)
@@ -361,6 +403,38 @@ void rh_comm_server_on_end(struct rh_comm_server *server, const struct server_pe
 		diagnosis_open(server, &end);
 	else
 		rh_comm_server_end(server, &end);
+}
+
+/* One report for all ranks that wait in an operation; another one when they have waited twice as long. */
+static bool diagnosis_is_reported(const struct rh_comm_server *server, const struct rh_comm_beat *beat)
+{
+	for (size_t i = 0; i < server->peer_count; i++) {
+		const struct rh_comm_beat *other = &server->peers[i]->stalled;
+
+		if (other->group == beat->group && other->number == beat->number && beat->waiting < 2 * other->waiting)
+			return true;
+	}
+	return false;
+}
+
+void rh_comm_server_on_stalled(struct rh_comm_server *server, struct server_peer *peer, const uint8_t *payload,
+                               size_t length)
+{
+	bool open = server->inquiry.since != 0 && (server->inquiry.end.code != 0 || server->inquiry.report);
+	struct rh_comm_end end;
+
+	if (length < sizeof(end) || server->over || !server->log || open || diagnosis_is_reported(server, &peer->beat))
+		return;
+	memcpy(&end, payload, sizeof(end));
+	end.text[sizeof(end.text) - 1] = '\0';
+	end.code = 0;
+	diagnosis_drop(server);
+	if (end.query.needed <= RH_COMM_REACHED_OPEN ||
+	    !diagnosis_take_ranks(server, payload + sizeof(end), length - sizeof(end)))
+		return;
+	peer->stalled = peer->beat;
+	server->inquiry.report = true;
+	diagnosis_open(server, &end);
 }
 
 void rh_comm_server_watch(struct rh_comm_server *server, const struct server_peer *peer, int64_t now)

@@ -12,6 +12,9 @@
 /** Handle END: a rank requests the end of the world, at once or after an inquiry. */
 void rh_comm_server_on_end(struct rh_comm_server *server, const struct server_peer *peer, const uint8_t *payload,
                            size_t length);
+/** Handle STALLED: a rank has waited for long. Who is waited for is printed on standard error, once for all ranks. */
+void rh_comm_server_on_stalled(struct rh_comm_server *server, struct server_peer *peer, const uint8_t *payload,
+                               size_t length);
 /** Handle ANSWER: a rank's progress and labels. */
 void rh_comm_server_on_answer(struct rh_comm_server *server, struct server_peer *peer, const uint8_t *payload,
                               size_t length);

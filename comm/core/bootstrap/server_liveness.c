@@ -161,15 +161,16 @@ static void server_warn(const struct rh_comm_server *server, const struct server
 	uint64_t number = waiting->beat.done + 1;
 	bool silent = server_is_silent(peer, now);
 
-	if (waiting->beat.waiting < server->slow || !server->log ||
+	/* who is waited for in a collective an inquiry finds */
+	if (waiting->beat.peer == RH_COMM_NO_RANK || waiting->beat.waiting < server->slow || !server->log ||
 	    (peer->warned == number && peer->called_silent >= silent))
 		return;
 	peer->warned = number;
 	peer->called_silent = silent;
-	(void)fprintf(stderr, "rh_comm: rank %d at %s is %s: rank %d has waited %lld s for it in %s number %llu\n",
+	(void)fprintf(stderr, "rh_comm: rank %d at %s is %s: rank %d has waited %lld s for it in %s\n",
 	              (int)peer->hello.rank, peer->address, silent ? "stopped or throttled" : "slow",
 	              (int)waiting->hello.rank, (long long)(waiting->beat.waiting / RH_COMM_SECOND),
-	              rh_comm_what_name(waiting->beat.what), (unsigned long long)number);
+	              rh_comm_what_name(waiting->beat.what));
 }
 
 static void server_check_waiting(struct rh_comm_server *server, const struct server_peer *waiting, int64_t now)

@@ -26,6 +26,7 @@ struct server_peer {
 	struct rh_comm_buffer in;
 	struct rh_comm_buffer out;
 	struct rh_comm_beat beat;
+	struct rh_comm_beat stalled; /**< its heartbeat when a stall was reported for it */
 	struct rh_comm_answer answer;
 	int64_t answered;   /**< when the answer arrived; 0: never */
 	int64_t since;      /**< of the connection, then of the last heartbeat */
@@ -58,6 +59,7 @@ struct server_gone {
 /** An inquiry: the ranks are queried for their progress. */
 struct server_inquiry {
 	struct rh_comm_end end; /**< sent to all ranks at the end of the inquiry; code 0: only if the ranks have diverged */
+	bool report;            /**< nothing ends: print who is waited for */
 	int32_t *ranks;         /**< the ranks that are queried; NULL: all */
 	int32_t count;
 	struct server_peer **peers; /**< by rank; NULL: not connected */

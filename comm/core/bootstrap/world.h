@@ -19,6 +19,15 @@
 
 struct rh_comm;
 
+/** What the service thread knows of the collective for which this rank waits. */
+struct rh_comm_stall {
+	uint64_t group;  /**< 0: the world */
+	uint64_t number; /**< 0: none */
+	int64_t waited;  /**< microseconds so far */
+	int64_t next;    /**< after so many of them it is reported */
+	int64_t usual;   /**< microseconds that long waits took that ended well */
+};
+
 /** Shared by the world's context and its groups. */
 struct rh_comm_world {
 	struct rh_comm_env env;
@@ -35,6 +44,7 @@ struct rh_comm_world {
 	struct rh_comm *opening;    /**< groups that are being created */
 	int32_t *hosts;             /**< by rank: number of its host */
 	char address[300];          /**< at which the others reach this rank */
+	struct rh_comm_stall stall; /**< of the service thread */
 	bool warned;                /**< a warning that rank 0 does not answer was printed */
 	bool crowded;               /**< oversubscribed: ranks of this machine outnumber its processors */
 	struct rh_comm_tune tune;   /**< rank 0's table */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "comm/core/error.h"
+#include "comm/core/group.h"
 #include "comm/core/request/request.h"
 
 /* After an abort a backend has so long to let go of the buffers. */
@@ -271,6 +272,7 @@ static void request_report_late(const struct rh_comm_request *request, uint64_t 
 	const struct rh_comm_op *op = &request->op;
 	long long limit = (long long)((request->deadline - request->since) / 1000);
 	int32_t peer = RH_COMM_NO_RANK;
+	char group[120];
 
 	if (rh_comm_op_is_message(op)) {
 		peer = rh_comm_world_rank(comm, op->peer);
@@ -278,8 +280,8 @@ static void request_report_late(const struct rh_comm_request *request, uint64_t 
 		                   op->what == RH_COMM_SEND ? "send to" : "receive from", (int)peer, limit);
 	} else {
 		(void)rh_comm_fail(late, RH_COMM_ETIME, peer, "%s number %llu%s was not done within its time limit of %lld ms",
-		                   rh_comm_what_name(op->what), (unsigned long long)number, comm->is_group ? " of a group" : "",
-		                   limit);
+		                   rh_comm_what_name(op->what), (unsigned long long)number,
+		                   rh_comm_group_text(comm, group, sizeof(group)), limit);
 	}
 }
 

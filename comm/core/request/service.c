@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "comm/core/error.h"
+#include "comm/core/group.h"
 #include "comm/core/memory/stage.h"
 #include "comm/core/request/service.h"
 #include "comm/core/request/wait.h"
@@ -21,6 +22,8 @@
 #define SERVICE_PAUSE_IDLE (RH_COMM_SECOND / 20)
 /* With more than one busy context there is nothing to sleep on but the clock. */
 #define SERVICE_PAUSE_SHORT 200
+/* A wait that took so long, and ended well, is remembered. */
+#define STALL_LEARNED RH_COMM_SECOND
 
 /* What one look at all contexts found. */
 struct service_look {
@@ -171,6 +174,24 @@ static bool service_find_answer(const struct rh_comm_world *world, struct rh_com
 	return true;
 }
 
+/* The operation that any thread of this rank posted last. */
+static void service_fill_latest(const struct rh_comm_world *world, struct rh_comm_latest *latest)
+{
+	const struct rh_comm_trace *trace = &world->trace;
+	uint64_t place = atomic_load_explicit(&trace->head->posted, memory_order_relaxed);
+	const struct rh_comm_trace_entry *entry = rh_comm_trace_at(trace, place);
+	int64_t ended;
+
+	if (place == 0 || atomic_load_explicit(&entry->place, memory_order_acquire) != place)
+		return;
+	ended = atomic_load_explicit(&entry->ended, memory_order_relaxed);
+	latest->group = atomic_load_explicit(&entry->group, memory_order_relaxed);
+	latest->number = atomic_load_explicit(&entry->number, memory_order_relaxed);
+	latest->what = (int32_t)(atomic_load_explicit(&entry->kind, memory_order_relaxed) & 255);
+	latest->open = ended == 0;
+	latest->ago = rh_comm_trace_since(trace, ended ? ended : atomic_load_explicit(&entry->begun, memory_order_relaxed));
+}
+
 /* Who holds the lock of a context does not for long. */
 static void service_answer(struct rh_comm_world *world, const struct rh_comm_query *query)
 {
@@ -184,6 +205,7 @@ static void service_answer(struct rh_comm_world *world, const struct rh_comm_que
 		if (!found)
 			(void)sched_yield();
 	}
+	service_fill_latest(world, &answer.latest);
 	rh_comm_client_answer(world->client, &answer);
 }
 
@@ -199,6 +221,69 @@ static void service_warn(struct rh_comm_world *world, const struct rh_comm_beat 
 	world->warned = true;
 	(void)fprintf(stderr, "rh_comm: rank 0 is stopped or throttled: rank %d has waited %lld s in %s\n",
 	              (int)world->env.rank, (long long)(beat->waiting / RH_COMM_SECOND), rh_comm_what_name(beat->what));
+}
+
+/*
+ * Learn from a wait that ended how long waits take that end well. @return whether the wait that goes on is to be
+ * reported: after the limit or three times what is usual, whichever is longer, and each time that it has doubled
+ */
+static bool service_is_stalled(struct rh_comm_world *world, const struct rh_comm_beat *beat)
+{
+	struct rh_comm_stall *stall = &world->stall;
+
+	if (stall->group != beat->group || stall->number != beat->number) {
+		if (stall->number > 0 && stall->waited >= STALL_LEARNED)
+			stall->usual = stall->waited > stall->usual ? stall->waited : (7 * stall->usual + stall->waited) / 8;
+		stall->group = beat->group;
+		stall->number = beat->number;
+		stall->next = 3 * stall->usual > world->env.slow ? 3 * stall->usual : world->env.slow;
+	}
+	stall->waited = beat->waiting;
+	if (stall->number == 0 || stall->waited < stall->next)
+		return false;
+	stall->next = 2 * stall->waited;
+	return true;
+}
+
+/* With the lock over the contexts, so that the group is not freed. */
+static void service_report(const struct rh_comm_world *world, struct rh_comm *comm, const struct rh_comm_beat *beat)
+{
+	struct rh_comm_case about = {.query = {beat->group, RH_COMM_REACHED_OPEN + beat->number}};
+	char text[320];
+	char label[120];
+	char group[120];
+	uint64_t known = 0;
+
+	about.ranks = comm->ranks;
+	about.count = comm->size;
+	(void)pthread_mutex_lock(&comm->lock);
+	if (comm->posted - beat->number < RH_COMM_REMEMBERED)
+		known = comm->labels[beat->number % RH_COMM_REMEMBERED];
+	(void)pthread_mutex_unlock(&comm->lock);
+	if (known)
+		rh_comm_label_text(known, label, sizeof(label));
+	else
+		(void)snprintf(label, sizeof(label), "%s", rh_comm_what_name(beat->what));
+	(void)snprintf(text, sizeof(text), "rank %d has waited %lld s in number %llu%s, %s", (int)world->env.rank,
+	               (long long)(beat->waiting / RH_COMM_SECOND), (unsigned long long)beat->number,
+	               rh_comm_group_text(comm, group, sizeof(group)), label);
+	rh_comm_client_report_stall(world->client, text, &about);
+}
+
+/* After the heartbeat, to which the rendezvous server compares it. */
+static void service_check_stall(struct rh_comm_world *world, const struct rh_comm_beat *beat)
+{
+	struct rh_comm *comm;
+
+	if (!service_is_stalled(world, beat) || !world->env.log)
+		return;
+	(void)pthread_mutex_lock(&world->lock);
+	comm = world->contexts;
+	while (comm && comm->name != beat->group)
+		comm = comm->next;
+	if (comm)
+		service_report(world, comm, beat);
+	(void)pthread_mutex_unlock(&world->lock);
 }
 
 /* How the world's own context, the list's first, does. One that is busy for long is reported as it was. */
@@ -228,6 +313,7 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 	rh_comm_trace_note_time(&world->trace);
 	service_warn(world, beat);
 	rh_comm_client_beat(world->client, beat);
+	service_check_stall(world, beat);
 }
 
 /* Sleep until the server, a peer or a thread that posts wakes this one. */

@@ -146,3 +146,14 @@ void rh_comm_trace_note_time(struct rh_comm_trace *trace)
 	trace->head->clocks[next] = ring_clock();
 	atomic_store_explicit(&trace->head->clock, next, memory_order_release);
 }
+
+int64_t rh_comm_trace_since(const struct rh_comm_trace *trace, int64_t ticks)
+{
+	const struct rh_comm_trace_clock *first = &trace->head->clocks[0];
+	struct rh_comm_trace_clock now = ring_clock();
+
+	if (now.ticks <= first->ticks || now.time <= first->time || ticks > now.ticks)
+		return 0;
+	return (int64_t)((double)(now.ticks - ticks) / (double)(now.ticks - first->ticks) *
+	                 (double)(now.time - first->time) / 1000);
+}

@@ -45,6 +45,9 @@ void rh_comm_trace_add_group(struct rh_comm_trace *trace, uint64_t name, const i
 /** Note what time it is: once a second, so that ticks can be translated after the process has died. One thread. */
 void rh_comm_trace_note_time(struct rh_comm_trace *trace);
 
+/** @return microseconds since that moment; the pace of ticks is known after some milliseconds */
+int64_t rh_comm_trace_since(const struct rh_comm_trace *trace, int64_t ticks);
+
 /** @return a clock that costs less than the system's; its unit is the processor's */
 static inline int64_t rh_comm_trace_ticks(void)
 {

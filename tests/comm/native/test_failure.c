@@ -508,13 +508,13 @@ static void check_stop(bool no_shm, const struct often *often)
 	ranks_start(&plan, &ranks);
 	await_text(log, "rank 1 runs");
 	(void)kill(ranks.pids[1], SIGSTOP);
-	await_text(log, "rank 1 at 127.0.0.1 is stopped or throttled");
+	await_text(log, "it waited for rank 1 at 127.0.0.1 (stopped or throttled)");
 	(void)kill(ranks.pids[1], SIGCONT);
 	for (int32_t rank = 0; rank < plan.world; rank++)
 		assert_int_equal(ranks_wait(&ranks, rank), 0);
-	assert_true(file_has(log, "rank 1 at 127.0.0.1 is stopped or throttled"));
-	assert_true(file_has(log, "s for it in all-reduce number"));
-	assert_false(file_has(log, "rank 2 at 127.0.0.1 is stopped"));
+	assert_true(file_has(log, "it waited for rank 1 at 127.0.0.1 (stopped or throttled)"));
+	assert_true(file_has(log, "i64, sum; it waited for rank 1"));
+	assert_false(file_has(log, "it waited for rank 2"));
 	(void)unlink(log);
 }
 

@@ -11,12 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "comm/core/bootstrap/protocol/progress.h"
 #include "comm/core/bootstrap/protocol/sha256.h"
 
 /** Version of the protocol; both sides must have the same one. */
-#define RH_COMM_PROTOCOL 4
-/** Collectives of which each context remembers what they were; a power of two. */
-#define RH_COMM_REMEMBERED 16
+#define RH_COMM_PROTOCOL 5
 /** Longest payload, bytes: a key and a value. */
 #define RH_COMM_FRAME_MAX (1024 * 1024)
 /** Longest payload of a PUT: a VALUE has a number before it. */
@@ -47,7 +46,8 @@ enum rh_comm_frame_kind {
 	RH_COMM_FRAME_QUERY,     /**< server to rank: struct rh_comm_query: send an ANSWER now */
 	RH_COMM_FRAME_GONE,      /**< rank to server: struct rh_comm_gone */
 	RH_COMM_FRAME_ANSWER,    /**< rank to server: struct rh_comm_answer */
-	RH_COMM_FRAME_PULSE      /**< server to rank: a BEAT was received */
+	RH_COMM_FRAME_PULSE,     /**< server to rank: a BEAT was received */
+	RH_COMM_FRAME_STALLED    /**< rank to server: as END, but nothing ends: report who is waited for */
 };
 
 /** The connecting rank. */
@@ -64,44 +64,6 @@ struct rh_comm_hello {
 struct rh_comm_challenge {
 	uint8_t nonce[RH_COMM_NONCE];
 	uint8_t proof[RH_COMM_DIGEST];
-};
-
-/** Progress of a rank. */
-struct rh_comm_beat {
-	uint64_t posted; /**< collectives that it has posted */
-	uint64_t done;   /**< collectives that are done there */
-	int64_t waiting; /**< microseconds that it has waited for the oldest operation; 0: it does not wait */
-	int32_t what;    /**< RH_COMM_ALL_REDUCE … of the oldest one */
-	int32_t peer;    /**< of the oldest one, when it is a message: a rank of the world; else RH_COMM_NO_RANK */
-	uint64_t group;  /**< of the oldest one; 0: it is the world's */
-	uint64_t number; /**< of the oldest one in that group; 0: it is a message */
-};
-
-/** A rank has left a group. */
-struct rh_comm_gone {
-	uint64_t group;
-	uint64_t done; /**< collectives of the group in which it took part */
-	int32_t size;  /**< of the group */
-	int32_t reserved;
-};
-
-/** @name How far a rank is in a context: 0, it does not know it; this; or that and the collectives it has posted @{ */
-#define RH_COMM_REACHED_OPENING 1
-#define RH_COMM_REACHED_OPEN 2
-/** @} */
-
-/** Query of a rank's progress. */
-struct rh_comm_query {
-	uint64_t group;  /**< 0: the world */
-	uint64_t needed; /**< progress that all must have */
-};
-
-/** Answer to a query. */
-struct rh_comm_answer {
-	struct rh_comm_query query;
-	uint64_t reached;
-	/** what the collectives up to the one that is asked for were (label.h), by number; 0: not known */
-	uint64_t labels[RH_COMM_REMEMBERED];
 };
 
 /** Reason for the end of the world. */
