@@ -47,8 +47,9 @@ struct settings_word {
 static const struct settings_word settings_modes[] = {
 	{"sync", RH_PS_SYNC}, {"async", RH_PS_ASYNC}, {"stale", RH_PS_STALE}, {NULL, 0}};
 static const struct settings_word settings_rules[] = {
-	{"sum", RH_PS_SUM}, {"average", RH_PS_AVERAGE},   {"total", RH_PS_TOTAL}, {"mean", RH_PS_MEAN},
-	{"sgd", RH_PS_SGD}, {"momentum", RH_PS_MOMENTUM}, {"adam", RH_PS_ADAM},   {NULL, 0}};
+	{"sum", RH_PS_SUM},   {"average", RH_PS_AVERAGE}, {"total", RH_PS_TOTAL},
+	{"mean", RH_PS_MEAN}, {"sgd", RH_PS_SGD},         {"momentum", RH_PS_MOMENTUM},
+	{"adam", RH_PS_ADAM}, {"adagrad", RH_PS_ADAGRAD}, {NULL, 0}};
 static const struct settings_word settings_durables[] = {{"logged", RH_PS_LOGGED}, {"synced", RH_PS_SYNCED}, {NULL, 0}};
 
 const char *rh_ps_getenv(void *arg, const char *name)

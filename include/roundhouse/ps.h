@@ -42,6 +42,7 @@ extern "C" {
 #define RH_PS_SGD 5      /**< value -= rate g; f32 and f64 only, as those that follow */
 #define RH_PS_MOMENTUM 6 /**< m = momentum m + g; value -= rate m */
 #define RH_PS_ADAM 7     /**< Adam (Kingma and Ba 2015, algorithm 1) */
+#define RH_PS_ADAGRAD 8  /**< s += g g; value -= rate g / (sqrt(s) + epsilon) */
 /** @} */
 
 /** @name What is safe once it is acknowledged (rh_ps_server_options.durable) @{ */
@@ -78,7 +79,7 @@ struct rh_ps_server_options {
 	double momentum;       /**< 0: 0.9 */
 	double beta1;          /**< of Adam; 0: 0.9 */
 	double beta2;          /**< of Adam; 0: 0.999 */
-	double epsilon;        /**< of Adam; 0: 1e-8 */
+	double epsilon;        /**< of Adam and Adagrad; 0: 1e-8 */
 	const char *host;      /**< address to listen on; NULL: all */
 	int32_t port;          /**< 0: any that is free; rh_ps_server_port() returns it */
 	const char *folder;    /**< where the state is kept, made when missing; NULL: nowhere */

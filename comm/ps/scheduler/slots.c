@@ -100,7 +100,8 @@ static char *slots_list(const struct rh_ps_scheduler *scheduler)
 	size_t at = 0;
 
 	for (int32_t i = 0; list && i < scheduler->settings.servers; i++) {
-		const char *place = slots_primary(scheduler, i)->place;
+		const struct rh_ps_slot *slot = slots_primary(scheduler, i);
+		const char *place = slot ? slot->place : "";
 		size_t length = strlen(place);
 
 		if (i > 0)

@@ -116,6 +116,8 @@ static bool opening_start(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	                                           .deadline = rh_comm_now() + OPEN_TIMEOUT,
 	                                           .death_timeout = server->death_timeout};
 	(void)epoll_ctl(server->poller, EPOLL_CTL_DEL, rh_ps_wire_fd(conn->wire), NULL);
+	/* what the two exchange now depends on no backup */
+	rh_ps_wire_hold(conn->wire, UINT64_MAX);
 	if (rh_comm_thread_start(&opening->thread, opening_run, opening) != 0) {
 		free(opening);
 		return false;

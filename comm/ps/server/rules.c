@@ -21,11 +21,11 @@ int32_t rh_ps_rule_slots(int32_t rule)
 {
 	if (rule == RH_PS_ADAM)
 		return 2;
-	return rule == RH_PS_MOMENTUM ? 1 : 0;
+	return rule == RH_PS_MOMENTUM || rule == RH_PS_ADAGRAD ? 1 : 0;
 }
 
 /*
- * The three rules for one type. What a rule reads and writes does not overlap.
+ * The rules of optimizers for one type. What a rule reads and writes does not overlap.
  */
 #define RULES(name, type, root)                                                                            \
 	static void rule_sgd_##name(type *value, const type *push, size_t count, const struct rule_step *step) \
@@ -45,6 +45,17 @@ int32_t rh_ps_rule_slots(int32_t rule)
 		{                                                                                                  \
 			mean[i] = keep * mean[i] + scale * push[i];                                                    \
 			value[i] -= rate * mean[i];                                                                    \
+		}                                                                                                  \
+	}                                                                                                      \
+	static void rule_adagrad_##name(type *value, const type *push, type *square, size_t count,             \
+	                                const struct rule_step *step)                                          \
+	{                                                                                                      \
+		_Pragma("GCC ivdep") for (size_t i = 0; i < count; i++)                                            \
+		{                                                                                                  \
+			type g = (type)step->scale * push[i];                                                          \
+                                                                                                           \
+			square[i] += g * g;                                                                            \
+			value[i] -= (type)step->rate * g / (root(square[i]) + (type)step->epsilon);                    \
 		}                                                                                                  \
 	}                                                                                                      \
 	static void rule_adam_##name(type *value, const type *push, type **slots, size_t count,                \
@@ -81,6 +92,8 @@ static void rule_learn_f32(struct rh_ps_entry *entry, const float *push, int32_t
 		rule_sgd_f32((float *)entry->value, push, count, step);
 	else if (rule == RH_PS_MOMENTUM)
 		rule_momentum_f32((float *)entry->value, push, slots[0], count, step);
+	else if (rule == RH_PS_ADAGRAD)
+		rule_adagrad_f32((float *)entry->value, push, slots[0], count, step);
 	else
 		rule_adam_f32((float *)entry->value, push, slots, count, step);
 }
@@ -94,6 +107,8 @@ static void rule_learn_f64(struct rh_ps_entry *entry, const double *push, int32_
 		rule_sgd_f64((double *)entry->value, push, count, step);
 	else if (rule == RH_PS_MOMENTUM)
 		rule_momentum_f64((double *)entry->value, push, slots[0], count, step);
+	else if (rule == RH_PS_ADAGRAD)
+		rule_adagrad_f64((double *)entry->value, push, slots[0], count, step);
 	else
 		rule_adam_f64((double *)entry->value, push, slots, count, step);
 }

@@ -157,8 +157,7 @@ static int32_t store_check_shape(const struct rh_ps_store *store, const struct r
 		                    "key %llu part %u: %u bytes of type %d cannot be kept", (unsigned long long)head->key,
 		                    head->part, head->bytes, (int)head->type);
 	if (store->config.rule >= RH_PS_SGD && head->type != RH_COMM_F32 && head->type != RH_COMM_F64)
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "key %llu: SGD, momentum and Adam need f32 or f64, not type %d",
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu: optimizers need f32 or f64, not type %d",
 		                    (unsigned long long)head->key, (int)head->type);
 	return 0;
 }

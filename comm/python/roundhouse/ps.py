@@ -15,7 +15,8 @@ _lib = library.lib
 _byref = ctypes.byref
 _INIT, _PUSH, _PULL, _PUSH_PULL, _BARRIER = range(1, 6)
 MODES = {"sync": 1, "async": 2, "stale": 3}
-RULES = {"sum": 1, "average": 2, "total": 3, "mean": 4, "sgd": 5, "momentum": 6, "adam": 7}
+RULES = {"sum": 1, "average": 2, "total": 3, "mean": 4, "sgd": 5, "momentum": 6, "adam": 7,
+         "adagrad": 8}
 DURABLE = {"logged": 1, "synced": 2}
 _OP_SIZE = ctypes.sizeof(library.ServedOp)
 _open = weakref.WeakSet()  # of ParameterServer: those that atexit closes
@@ -264,10 +265,10 @@ def serve(*, index=None, servers=None, workers=None, mode=None, staleness=0, rul
           backend=None, ready=None):
     """Be a parameter server until all workers have left. What is None or 0 comes from the environment (docs/ps.md).
 
-    mode: "sync", "async" or "stale". rule: "sum", "average", "total", "mean", "sgd", "momentum" or "adam". rate,
-    momentum, beta1, beta2, epsilon: the rule's. folder: where the state is kept, so that a killed server goes on;
-    durable: "logged" or "synced". backend: "own", or one of rh_comm, as the workers'. ready: is called with the port
-    once it listens. Raises CommError.
+    mode: "sync", "async" or "stale". rule: "sum", "average", "total", "mean", "sgd", "momentum", "adam" or
+    "adagrad". rate, momentum, beta1, beta2, epsilon: the rule's. folder: where the state is kept, so that a killed
+    server goes on; durable: "logged" or "synced". backend: "own", or one of rh_comm, as the workers'. ready: is called
+    with the port once it listens. Raises CommError.
     """
     _need()
     options = library.ServerOptions(

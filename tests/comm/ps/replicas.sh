@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# replicas.sh ROUNDHOUSE TRAIN: the example trains through a scheduler, and goes on when one of its servers is killed.
+# replicas.sh ROUNDHOUSE TRAIN SIGNAL: the example trains through a scheduler, and goes on when one of its servers gets
+# a signal that ends it: KILL, or TERM as when a node is drained.
 set -eu
 folder=$(mktemp -d)
 trap 'kill $pids 2> /dev/null || true; rm -rf "$folder"' EXIT
@@ -30,8 +31,9 @@ for worker in 0 1; do
 	workers="$workers $!"
 	pids="$pids $!"
 done
+signal=$3
 set -- $servers
-kill -9 "$1"
+kill -"$signal" "$1"
 shift
 for process in $workers "$@" $scheduler; do
 	wait "$process" || { cat "$folder"/*; exit 1; }

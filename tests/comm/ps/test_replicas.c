@@ -291,19 +291,156 @@ static int remove_board(void **state)
 	return munmap(*state, sizeof(struct board));
 }
 
+/* More seeds: RH_TEST_SEEDS of them, for a long look. */
+static void kill_servers_often(struct board *board, int32_t mode, bool tcp, uint64_t seed)
+{
+	const char *text = getenv("RH_TEST_SEEDS");
+	uint64_t seeds = text ? strtoul(text, NULL, 10) : 1;
+
+	for (uint64_t i = 0; i < seeds; i++)
+		kill_servers(board, mode, tcp, seed + 100 * i);
+}
+
 static void test_replicas__killed_servers_lose_nothing_async(void **state)
 {
-	kill_servers(*state, RH_PS_ASYNC, false, 11);
+	kill_servers_often(*state, RH_PS_ASYNC, false, 11);
 }
 
 static void test_replicas__killed_servers_lose_nothing_sync(void **state)
 {
-	kill_servers(*state, RH_PS_SYNC, false, 12);
+	kill_servers_often(*state, RH_PS_SYNC, false, 12);
 }
 
 static void test_replicas__killed_servers_lose_nothing_over_tcp(void **state)
 {
-	kill_servers(*state, RH_PS_STALE, true, 13);
+	kill_servers_often(*state, RH_PS_STALE, true, 13);
+}
+
+/* @return a worker in this process */
+static struct rh_ps *job_connect(const struct job *job, int32_t worker)
+{
+	struct rh_ps_options options = {
+		.size = sizeof(options), .has_worker = 1, .worker = worker, .workers = WORKERS, .part = 4096};
+	struct rh_comm_error err = {0};
+	struct rh_ps *ps = NULL;
+
+	job_set_role(job, "worker");
+	if (rh_ps_connect(&options, &ps, &err) < 0)
+		fail_msg("%s", err.text);
+	(void)unsetenv("DMLC_ROLE");
+	return ps;
+}
+
+/* Servers, and a scheduler, but workers of this process. */
+static void job_serve(struct job *job)
+{
+	job->options.mode = RH_PS_ASYNC;
+	job->options.rule = RH_PS_SUM;
+	job_start_scheduler(job);
+	for (int i = 0; i < SERVERS; i++)
+		job_start_server(job, i);
+	for (int i = 0; i < SHARDS; i++)
+		job_await_line(job, "it has a backup at");
+}
+
+/* A push that a stopped backup cannot have is not acknowledged; nor does a pull show it. */
+static void test_replicas__nothing_is_answered_before_the_backup_has_it(void **state)
+{
+	static float in[COUNT] = {1};
+	static float out[COUNT];
+	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
+	struct rh_comm_error err = {0};
+	struct job job = {0};
+	struct rh_ps_request *requests[2];
+	struct rh_ps *ps[WORKERS];
+
+	(void)state;
+	job_serve(&job);
+	for (int i = 0; i < WORKERS; i++)
+		ps[i] = job_connect(&job, i);
+	must_run(ps[0], &op, 1);
+	must_run(ps[1], &op, 1);
+	/* whichever of them are the backups: the others go on */
+	for (int i = 0; i < SERVERS; i++) {
+		struct rh_ps_op ops[2] = {workers_op(RH_PS_PUSH, in, NULL, COUNT), workers_op(RH_PS_PULL, NULL, out, COUNT)};
+
+		assert_int_equal(kill(job.servers[i], SIGSTOP), 0);
+		assert_int_equal(rh_ps_post(ps[0], &ops[0], 1, &requests[0], &err), 0);
+		assert_int_equal(rh_ps_post(ps[1], &ops[1], 1, &requests[1], &err), 0);
+		for (int wait = 0; wait < 200; wait++) {
+			assert_int_equal(rh_ps_test(requests[0], &err), RH_COMM_BUSY);
+			job_pause();
+		}
+		assert_int_equal(kill(job.servers[i], SIGCONT), 0);
+		assert_int_equal(rh_ps_wait(requests[0], &err), 0);
+		assert_int_equal(rh_ps_wait(requests[1], &err), 0);
+	}
+	op = workers_op(RH_PS_PULL, NULL, out, COUNT);
+	must_run(ps[1], &op, 1);
+	assert_float_equal(out[0], SERVERS, 0);
+	rh_ps_free(ps[0]);
+	rh_ps_free(ps[1]);
+	for (int i = 0; i < SERVERS; i++)
+		job_wait(job.servers[i], "a server");
+	job_wait(job.scheduler, "the scheduler");
+	(void)close(job.lines);
+}
+
+/* One server may die; all may not. */
+static void test_replicas__what_no_backup_has_is_named(void **state)
+{
+	static float out[COUNT];
+	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
+	struct rh_comm_error err = {0};
+	struct job job = {0};
+	struct rh_ps *ps;
+
+	(void)state;
+	job_serve(&job);
+	ps = job_connect(&job, 0);
+	must_run(ps, &op, 1);
+	job_kill(&job, 0);
+	job_await_line(&job, "its backup");
+	op = workers_op(RH_PS_PULL, NULL, out, COUNT);
+	must_run(ps, &op, 1);
+	for (int i = 1; i < SERVERS; i++)
+		job_kill(&job, i);
+	assert_int_equal(rh_ps_run(ps, &op, 1, &err), RH_COMM_EPEER);
+	if (!strstr(err.text, "died, and no backup has all its values"))
+		fail_msg("%s", err.text);
+	rh_ps_free(ps);
+	assert_int_equal(waitpid(job.scheduler, NULL, 0), job.scheduler);
+	(void)close(job.lines);
+}
+
+static void test_replicas__are_refused_where_they_cannot_be(void **state)
+{
+	struct rh_ps_server_options options = {.size = sizeof(options), .workers = 1, .host = "127.0.0.1"};
+	struct rh_ps_scheduler_options scheduling = {
+		.size = sizeof(scheduling), .servers = 1, .workers = 1, .replicas = 3, .port = -1};
+	struct rh_ps_scheduler *scheduler = NULL;
+	struct rh_ps_server *server = NULL;
+	struct rh_comm_error err = {0};
+
+	(void)state;
+	(void)setenv("RH_PS_REPLICAS", "2", 1);
+	assert_int_equal(rh_ps_server_new(&options, &server, &err), RH_COMM_EINVAL);
+	assert_non_null(strstr(err.text, "2 replicas need a scheduler"));
+	(void)unsetenv("RH_PS_REPLICAS");
+	assert_int_equal(rh_ps_scheduler_new(&scheduling, &scheduler, &err), RH_COMM_EINVAL);
+	assert_non_null(strstr(err.text, "the number of replicas is 3 and must be 1 or 2"));
+	scheduling.replicas = 2;
+	scheduling.backend = "mpi";
+	assert_int_equal(rh_ps_scheduler_new(&scheduling, &scheduler, &err), RH_COMM_EINVAL);
+	assert_non_null(strstr(err.text, "replicas are of no use"));
+	/* a caller that was built before replicas were there */
+	scheduling.backend = NULL;
+	scheduling.replicas = 77;
+	scheduling.size = offsetof(struct rh_ps_scheduler_options, replicas);
+	assert_int_equal(rh_ps_scheduler_new(&scheduling, &scheduler, &err), 0);
+	rh_ps_scheduler_free(scheduler);
+	scheduling.size--;
+	assert_int_equal(rh_ps_scheduler_new(&scheduling, &scheduler, &err), RH_COMM_EINVAL);
 }
 
 int main(void)
@@ -312,6 +449,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_replicas__killed_servers_lose_nothing_async, make_board, remove_board),
 		cmocka_unit_test_setup_teardown(test_replicas__killed_servers_lose_nothing_sync, make_board, remove_board),
 		cmocka_unit_test_setup_teardown(test_replicas__killed_servers_lose_nothing_over_tcp, make_board, remove_board),
+		cmocka_unit_test(test_replicas__nothing_is_answered_before_the_backup_has_it),
+		cmocka_unit_test(test_replicas__what_no_backup_has_is_named),
+		cmocka_unit_test(test_replicas__are_refused_where_they_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

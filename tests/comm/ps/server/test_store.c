@@ -156,6 +156,17 @@ static double reference_momentum(double value, const double *pushes, int count)
 	return value;
 }
 
+static double reference_adagrad(double value, const double *pushes, int count)
+{
+	double square = 0;
+
+	for (int t = 0; t < count; t++) {
+		square += pushes[t] * pushes[t];
+		value -= 0.1 * pushes[t] / (sqrt(square) + 1e-8);
+	}
+	return value;
+}
+
 static void check_optimizer(int32_t rule, int32_t type, double expected)
 {
 	static const double pushes[] = {1, -2, 0.5, 3};
@@ -194,6 +205,8 @@ static void test_store__optimizers_follow_their_formulas(void **state)
 	check_optimizer(RH_PS_ADAM, RH_COMM_F64, reference_adam(10, pushes, 4));
 	check_optimizer(RH_PS_MOMENTUM, RH_COMM_F32, reference_momentum(10, pushes, 4));
 	check_optimizer(RH_PS_MOMENTUM, RH_COMM_F64, reference_momentum(10, pushes, 4));
+	check_optimizer(RH_PS_ADAGRAD, RH_COMM_F32, reference_adagrad(10, pushes, 4));
+	check_optimizer(RH_PS_ADAGRAD, RH_COMM_F64, reference_adagrad(10, pushes, 4));
 	check_optimizer(RH_PS_SGD, RH_COMM_F64, 10 - 0.1 * 2.5);
 }
 

@@ -17,7 +17,7 @@
 #define WORKERS 2
 #define COUNT 50
 #define KEYS 3
-#define NONSENSE 20000
+#define NONSENSE 3000
 
 static struct rh_ps_store *make_store(uint64_t epoch)
 {
