@@ -3,9 +3,9 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "base/os/file.h"
@@ -30,6 +30,13 @@ char *rh_files_name(const char *path)
 	return rh_strndup(base, length);
 }
 
+static bool files_is_one(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 /** The plugins of this release are reviewed with it. */
 bool rh_files_is_own(const char *path)
 {
@@ -37,18 +44,17 @@ bool rh_files_is_own(const char *path)
 	static const char *const libraries[] = {"lib", RH_LIBDIR};
 	static const char own_names[] = "mpi.so|paddle.so|pytorch.so|tensorflow.so|xgboost.so";
 	const char *slash = strrchr(path, '/');
-	char real[PATH_MAX], own[PATH_MAX];
 	rh_auto_free char *folder = NULL;
 
 	if (!slash || !rh_words_have(own_names, '|', slash + 1, strlen(slash + 1)))
 		return false;
 	(void)rh_program_folder(&folder);
-	if (!folder || !realpath(path, real))
+	if (!folder)
 		return false;
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		rh_auto_free char *beside = rh_asprintf("%s/../%s/roundhouse/plugins%s", folder, libraries[i], slash);
 
-		if (beside && realpath(beside, own) && strcmp(own, real) == 0)
+		if (beside && files_is_one(path, beside))
 			return true;
 	}
 	return false;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "job/kind.h"
+#include "job/rules/schema.h"
 #include "schema/explain_descriptions.h"
 
 void rh_explain_at_deinit(struct rh_explain_at *at)
@@ -135,19 +136,18 @@ static void explain_print_replicas(const struct rh_explain_at *at, struct rh_str
 		rh_str_appendf(out, "%s%s %" PRId32, i ? ", " : "", types[i]->name, types[i]->default_replicas);
 }
 
-/** Set the description, and the default that its last sentence may name: "… Default: None." */
+/** Set the description, and the default that its last sentence may name. */
 static int explain_set_descriptions(struct rh_json *row, const char *words, struct rh_str *fallback)
 {
-	static const char mark[] = "Default: ";
-	const char *last = words ? strstr(words, mark) : NULL;
+	const char *last = words ? rh_schema_default(words) : "";
 	rh_auto_str rest = {0};
 
 	if (!words)
 		return 0;
-	if (!last)
+	if (!*last)
 		return rh_json_set_string(row, "description", words);
 	rh_str_append_bytes(&rest, words, (size_t)(last - words) - (last > words));
-	rh_str_append(fallback, last + strlen(mark));
+	rh_str_append(fallback, last + strlen(RH_SCHEMA_DEFAULT));
 	if (fallback->length > 0 && fallback->data[fallback->length - 1] == '.')
 		rh_str_cut(fallback, fallback->length - 1);
 	return rh_explain_set(row, "description", &rest);

@@ -201,8 +201,12 @@ static int dir_make_one(const char *path, mode_t mode, bool exact, struct rh_err
 
 static int dir_make(const char *path, mode_t mode, bool exact, struct rh_error *err)
 {
-	rh_auto_free char *partial = rh_strdup(path);
+	rh_auto_free char *partial = NULL;
 
+	/* mostly all of it is there, or all but the last */
+	if (dir_make_one(path, mode, exact, NULL) == 0)
+		return 0;
+	partial = rh_strdup(path);
 	if (!partial)
 		return rh_fail_oom(err);
 	for (char *slash = strchr(partial + (path[0] == '/'), '/'); slash; slash = strchr(slash + 1, '/')) {

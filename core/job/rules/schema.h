@@ -54,6 +54,10 @@ int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, str
  */
 int rh_schema_of_resource(const struct rh_json *resource, const struct rh_json *pod, struct rh_json **ret_document,
                           struct rh_error *err);
+/** How the sentence begins, the last of a field's description, that names its default: "Default: None." */
+#define RH_SCHEMA_DEFAULT "Default: "
+/** @return that sentence in a description, borrowed; "": it has none */
+const char *rh_schema_default(const char *description);
 /** Add rh_kind.cel_rules to the document of a kind. @return 0, RH_EPLUGIN or RH_ENOMEM */
 int rh_schema_add_rules(const struct rh_kind *kind, struct rh_json *document, struct rh_error *err);
 /**

@@ -65,20 +65,27 @@ static int document_rule(struct rh_json *schema, const struct rh_json *row)
 	return RH_ENOMEM;
 }
 
-/* The last sentence of a description, "Default: None.", becomes that of the kind. */
+const char *rh_schema_default(const char *description)
+{
+	const char *found = "";
+
+	for (const char *at = description; (at = strstr(at, RH_SCHEMA_DEFAULT)); at++)
+		found = at;
+	return found;
+}
+
 static int document_set_default(struct rh_json *field, const struct rh_json *value)
 {
-	static const char mark[] = "Default: ";
 	const char *words = rh_json_string_at(field, "description");
-	const char *last = words ? strstr(words, mark) : NULL;
+	const char *last = words ? rh_schema_default(words) : "";
 	rh_auto_free char *printed = rh_json_text(value);
 	const char *shown = rh_json_string(value) ? rh_json_string(value) : printed;
 	rh_auto_str made = {0};
 
 	if (!printed || !words)
 		return RH_ENOMEM;
-	rh_str_append_bytes(&made, words, last ? (size_t)(last - words) : strlen(words));
-	rh_str_appendf(&made, "%s%s%s.", last ? "" : " ", mark, shown);
+	rh_str_append_bytes(&made, words, *last ? (size_t)(last - words) : strlen(words));
+	rh_str_appendf(&made, "%s" RH_SCHEMA_DEFAULT "%s.", *last ? "" : " ", shown);
 	/* a server that filled it in would hide that the job does not set it */
 	rh_json_remove(field, "default");
 	return made.failed ? RH_ENOMEM : rh_json_set_string(field, "description", rh_str_text(&made));

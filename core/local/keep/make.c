@@ -98,37 +98,6 @@ struct rh_json *rh_keep_make_state(const struct rh_keep_start *start)
 	return rh_take(state);
 }
 
-static int make_write_jobs(const char *folder, const struct rh_manifest *manifest, struct rh_error *err)
-{
-	rh_auto_free char *path = rh_path_join(folder, RH_KEEP_JOBS);
-	rh_auto_str text = {0};
-	rh_auto_close int fd = -1;
-
-	for (size_t i = 0; i < manifest->count; i++) {
-		rh_str_append(&text, i > 0 ? "---\n" : "");
-		if (rh_yaml_print(manifest->items[i].object, &text) < 0)
-			return rh_fail_oom(err);
-	}
-	if (!path || text.failed)
-		return rh_fail_oom(err);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return rh_fail(err, RH_EIO, "cannot make \"%s\": %s", path, strerror(errno));
-	return rh_fd_write_all(fd, rh_str_text(&text), text.length, err);
-}
-
-static int make_write_state(const char *folder, const struct rh_json *state, struct rh_error *err)
-{
-	rh_auto_free char *path = rh_path_join(folder, RH_KEEP_START);
-	rh_auto_str text = {0};
-
-	rh_json_print(state, false, &text);
-	rh_str_append(&text, "\n");
-	if (!path || text.failed)
-		return rh_fail_oom(err);
-	return rh_file_write_atomic(path, rh_str_text(&text), text.length, 0600, err);
-}
-
 static int make_open(const char *folder, const char *name, int flags, int *ret_fd, struct rh_error *err)
 {
 	rh_auto_free char *path = rh_path_join(folder, name);
@@ -137,6 +106,43 @@ static int make_open(const char *folder, const char *name, int flags, int *ret_f
 		return rh_fail_oom(err);
 	*ret_fd = open(path, flags | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	return *ret_fd < 0 ? rh_fail(err, RH_EIO, "cannot make \"%s\": %s", path, strerror(errno)) : 0;
+}
+
+static int make_write_jobs(const char *folder, const struct rh_manifest *manifest, struct rh_error *err)
+{
+	rh_auto_str text = {0};
+	rh_auto_close int fd = -1;
+	int r;
+
+	for (size_t i = 0; i < manifest->count; i++) {
+		rh_str_append(&text, i > 0 ? "---\n" : "");
+		if (rh_yaml_print(manifest->items[i].object, &text) < 0)
+			return rh_fail_oom(err);
+	}
+	if (text.failed)
+		return rh_fail_oom(err);
+	r = make_open(folder, RH_KEEP_JOBS, O_WRONLY, &fd, err);
+	return r < 0 ? r : rh_fd_write_all(fd, rh_str_text(&text), text.length, err);
+}
+
+/* Nobody reads it before the folder has its name, so it is written in place. Entries of folders are left to the file
+ * system, as that name is: one more fsync() would make each start wait for the disk twice. */
+static int make_write_state(const char *folder, const struct rh_json *state, struct rh_error *err)
+{
+	rh_auto_str text = {0};
+	rh_auto_close int fd = -1;
+	int r;
+
+	rh_json_print(state, false, &text);
+	rh_str_append(&text, "\n");
+	if (text.failed)
+		return rh_fail_oom(err);
+	r = make_open(folder, RH_KEEP_START, O_WRONLY, &fd, err);
+	if (r == 0)
+		r = rh_fd_write_all(fd, rh_str_text(&text), text.length, err);
+	if (r == 0 && fsync(fd) < 0)
+		r = rh_fail(err, RH_EIO, "cannot write \"%s/" RH_KEEP_START "\": %s", folder, strerror(errno));
+	return r;
 }
 
 static int make_fill(const char *hidden, const struct rh_json *state, const struct rh_manifest *manifest,
