@@ -219,6 +219,22 @@ static int back_container(const struct rh_convert_field *field, const struct rh_
 	return rh_json_set_string(container, "name", name);
 }
 
+/* Trainer completes this command; V1 runs it as it stands. */
+static int back_note_tune(const struct rh_convert_field *field, const struct back_kind *kind,
+                          const struct rh_json *replica)
+{
+	static const struct rh_convert_remark tune = {
+		RH_CONVERT_LOST, NULL,
+		"Trainer adds recipe, configuration and rendezvous to `tune run`: write them into the command"};
+	const struct rh_json *command =
+		rh_json_get(rh_runtime_main(rh_json_get(replica, "template"), kind->main), "command");
+
+	if (rh_json_size(command) != 2 || !rh_text_equal(rh_json_string(rh_json_item(command, 0)), "tune") ||
+	    !rh_text_equal(rh_json_string(rh_json_item(command, 1)), "run"))
+		return 0;
+	return rh_convert_note_at(field->conversion, &tune, "spec.trainer.command");
+}
+
 static int back_nodes(const struct rh_convert_field *field, struct rh_error *err)
 {
 	const struct back_kind *kind = back_kinds;
@@ -232,7 +248,8 @@ static int back_nodes(const struct rh_convert_field *field, struct rh_error *err
 		return rh_fail(err, RH_EINVAL, "spec.trainer.numNodes: must be at least 1");
 	rh_json_remove(field->parent, field->key);
 	r = back_replica(field, RH_RUNTIME_NODE, &replica, err);
-	if (r == 0 && (back_container(field, replica, kind->main) < 0 || back_put_nodes(field, kind, nodes, replica) < 0 ||
+	if (r == 0 && (back_container(field, replica, kind->main) < 0 || back_note_tune(field, kind, replica) < 0 ||
+	               back_put_nodes(field, kind, nodes, replica) < 0 ||
 	               rh_convert_note(field, RH_CONVERT_CHANGED, field->rule->to, field->rule->why) < 0))
 		r = rh_fail_oom(err);
 	return r;

@@ -496,6 +496,7 @@ class Back(Case):
         self.assertTrue(any(path.startswith(f"{jobs}.node.dependsOn") for path in lost["pt-init"]), lost["pt-init"])
         self.assertIn("spec.runtimePatches", lost["pt-patches"])
         self.assertIn("TrainingRuntime.spec.podGroupPolicy", lost["pt-cosched"])
+        self.assertIn("spec.trainer.command", [path for effect, path, _ in self.back("tune-1b")[1] if effect == "lost"])
         self.assertTrue(any("scheduling.volcano.sh/queue-name" in path for path in lost["pt-volcano"]))
 
     def test_restarts(self):
