@@ -120,6 +120,18 @@ static void back_drop_implied(struct rh_json *job, bool counted)
 		rh_json_remove(spec, counts[i]);
 }
 
+/* Variables and resources of the TrainJob are merged with those of the container. */
+static int back_check(const struct rh_json *holder, const char *where, const char *resources, struct rh_error *err)
+{
+	const struct rh_json *env = rh_json_get(holder, "env"), *map = rh_json_get(holder, resources);
+
+	if (env && rh_json_type(env) != RH_JSON_ARRAY && rh_json_type(env) != RH_JSON_NULL)
+		return rh_fail(err, RH_EINVAL, "%s.env: must be a list of variables", where);
+	if (map && rh_json_type(map) != RH_JSON_OBJECT && rh_json_type(map) != RH_JSON_NULL)
+		return rh_fail(err, RH_EINVAL, "%s.%s: must be an object", where, resources);
+	return 0;
+}
+
 /**
  * Take the pod template out of a replicated job, as a replica spec without a number.
  * @param[out] ret_replica owned by the caller
@@ -134,9 +146,15 @@ static int back_replica(const struct rh_convert_field *field, const char *name, 
 	struct rh_json *container = rh_runtime_main(template, RH_RUNTIME_NODE);
 	struct rh_json *pod = rh_json_get(template, "spec");
 	const char *restart = rh_json_string_at(pod, "restartPolicy");
+	int r;
 
 	if (!rh_text_equal(rh_json_string_at(container, "name"), RH_RUNTIME_NODE))
 		return rh_fail(err, RH_EINVAL, "the runtime has no replicated job \"%s\" with a container \"node\"", name);
+	r = back_check(container, "the runtime's container node", "resources", err);
+	if (r == 0)
+		r = back_check(rh_json_get(field->parent, "trainer"), "spec.trainer", "resourcesPerNode", err);
+	if (r < 0)
+		return r;
 	if (back_is_exit_code(spec)) {
 		rh_json_remove(spec, "podFailurePolicy");
 		restart = "ExitCode";
