@@ -126,5 +126,7 @@ bool rh_cli_colour(int fd);
  * @return RH_EXIT_FAILED
  */
 int rh_cli_start_program(const struct rh_cli *cli, const char *program, const char *as, char *const *words);
+/** rh_cli_start_program() with the options and operands of this command line. @return RH_EXIT_FAILED */
+int rh_cli_start_again(const struct rh_cli *cli, const char *program, const char *as);
 
 #endif

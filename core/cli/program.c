@@ -40,3 +40,45 @@ int rh_cli_start_program(const struct rh_cli *cli, const char *program, const ch
 	message = rh_asprintf("cannot start \"%s\": %s", path, strerror(errno));
 	return rh_cli_fail(cli, RH_EXIT_FAILED, message ? message : "out of memory");
 }
+
+static void program_free_words(char **words)
+{
+	for (char **word = words; word && *word; word++)
+		rh_free(*word);
+	rh_free(words);
+}
+
+/* The command line once more: parsing it has put the operands in the place of options. */
+static char **program_words(const struct rh_cli *cli)
+{
+	char **words = rh_alloc_array(cli->given_count + cli->operand_count + 2, sizeof(*words));
+	size_t count = 0;
+
+	for (size_t i = 0; words && i < cli->given_count; i++) {
+		const struct rh_given *given = &cli->given[i];
+
+		words[count] = given->option->argument ? rh_asprintf("--%s=%s", given->option->name, given->value)
+		                                       : rh_asprintf("--%s", given->option->name);
+		if (!words[count++])
+			goto fail;
+	}
+	if (words && !(words[count++] = rh_strdup("--")))
+		goto fail;
+	for (size_t i = 0; words && i < cli->operand_count; i++) {
+		if (!(words[count++] = rh_strdup(cli->operands[i])))
+			goto fail;
+	}
+	return words;
+fail:
+	program_free_words(words);
+	return NULL;
+}
+
+int rh_cli_start_again(const struct rh_cli *cli, const char *program, const char *as)
+{
+	char **words = program_words(cli);
+	int r = words ? rh_cli_start_program(cli, program, as, words) : rh_cli_fail(cli, RH_EXIT_FAILED, "out of memory");
+
+	program_free_words(words);
+	return r;
+}

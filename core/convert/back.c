@@ -120,6 +120,18 @@ static void back_drop_implied(struct rh_json *job, bool counted)
 		rh_json_remove(spec, counts[i]);
 }
 
+/* Variables and resources of the TrainJob are merged with those of the container. */
+static int back_check(const struct rh_json *holder, const char *where, const char *resources, struct rh_error *err)
+{
+	const struct rh_json *env = rh_json_get(holder, "env"), *map = rh_json_get(holder, resources);
+
+	if (env && rh_json_type(env) != RH_JSON_ARRAY && rh_json_type(env) != RH_JSON_NULL)
+		return rh_fail(err, RH_EINVAL, "%s.env: must be a list of variables", where);
+	if (map && rh_json_type(map) != RH_JSON_OBJECT && rh_json_type(map) != RH_JSON_NULL)
+		return rh_fail(err, RH_EINVAL, "%s.%s: must be an object", where, resources);
+	return 0;
+}
+
 /**
  * Take the pod template out of a replicated job, as a replica spec without a number.
  * @param[out] ret_replica owned by the caller
@@ -134,9 +146,15 @@ static int back_replica(const struct rh_convert_field *field, const char *name, 
 	struct rh_json *container = rh_runtime_main(template, RH_RUNTIME_NODE);
 	struct rh_json *pod = rh_json_get(template, "spec");
 	const char *restart = rh_json_string_at(pod, "restartPolicy");
+	int r;
 
 	if (!rh_text_equal(rh_json_string_at(container, "name"), RH_RUNTIME_NODE))
 		return rh_fail(err, RH_EINVAL, "the runtime has no replicated job \"%s\" with a container \"node\"", name);
+	r = back_check(container, "the runtime's container node", "resources", err);
+	if (r == 0)
+		r = back_check(rh_json_get(field->parent, "trainer"), "spec.trainer", "resourcesPerNode", err);
+	if (r < 0)
+		return r;
 	if (back_is_exit_code(spec)) {
 		rh_json_remove(spec, "podFailurePolicy");
 		restart = "ExitCode";
@@ -219,6 +237,22 @@ static int back_container(const struct rh_convert_field *field, const struct rh_
 	return rh_json_set_string(container, "name", name);
 }
 
+/* Trainer completes this command; V1 runs it as it stands. */
+static int back_note_tune(const struct rh_convert_field *field, const struct back_kind *kind,
+                          const struct rh_json *replica)
+{
+	static const struct rh_convert_remark tune = {
+		RH_CONVERT_LOST, NULL,
+		"Trainer adds recipe, configuration and rendezvous to `tune run`: write them into the command"};
+	const struct rh_json *command =
+		rh_json_get(rh_runtime_main(rh_json_get(replica, "template"), kind->main), "command");
+
+	if (rh_json_size(command) != 2 || !rh_text_equal(rh_json_string(rh_json_item(command, 0)), "tune") ||
+	    !rh_text_equal(rh_json_string(rh_json_item(command, 1)), "run"))
+		return 0;
+	return rh_convert_note_at(field->conversion, &tune, "spec.trainer.command");
+}
+
 static int back_nodes(const struct rh_convert_field *field, struct rh_error *err)
 {
 	const struct back_kind *kind = back_kinds;
@@ -232,7 +266,8 @@ static int back_nodes(const struct rh_convert_field *field, struct rh_error *err
 		return rh_fail(err, RH_EINVAL, "spec.trainer.numNodes: must be at least 1");
 	rh_json_remove(field->parent, field->key);
 	r = back_replica(field, RH_RUNTIME_NODE, &replica, err);
-	if (r == 0 && (back_container(field, replica, kind->main) < 0 || back_put_nodes(field, kind, nodes, replica) < 0 ||
+	if (r == 0 && (back_container(field, replica, kind->main) < 0 || back_note_tune(field, kind, replica) < 0 ||
+	               back_put_nodes(field, kind, nodes, replica) < 0 ||
 	               rh_convert_note(field, RH_CONVERT_CHANGED, field->rule->to, field->rule->why) < 0))
 		r = rh_fail_oom(err);
 	return r;

@@ -63,8 +63,11 @@ int rh_runtime_begin(const struct rh_convert_field *field, const char *framework
                      struct rh_error *err)
 {
 	const char *name = rh_json_string_at(field->conversion->object, "metadata.name");
+	const struct rh_json *policy = rh_json_get(field->parent, "runPolicy");
 	struct rh_json *runtime, *spec, *template;
 
+	if (policy && rh_json_type(policy) != RH_JSON_OBJECT && rh_json_type(policy) != RH_JSON_NULL)
+		return rh_fail(err, RH_EINVAL, "spec.runPolicy: must be an object");
 	if (!name)
 		return rh_fail(err, RH_EINVAL, "metadata.name: Required value: the TrainingRuntime is named after the job");
 	runtime = rh_json_ensure_object(field->conversion->object, RH_CONVERT_RUNTIME);

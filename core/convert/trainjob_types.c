@@ -338,7 +338,7 @@ static void paddle_split(struct types *all, struct type_part *leading)
 
 static int paddle_finish(const struct types *all)
 {
-	const struct type_part *leader = NULL;
+	const struct type_part *leader = &all->parts[0];
 	int64_t nodes = 0;
 	int r = 0;
 
@@ -358,17 +358,18 @@ static int types_paddle(const struct rh_convert_field *field, struct rh_error *e
 {
 	rh_auto(json) types = rh_json_detach(field->parent, field->key);
 	struct types all = {.field = field, .main = "paddle", .restart = "OnFailure", .port_name = "master", .port = 36543};
-	struct type_part *master, *worker;
+	struct type_part *master, *worker, *nodes;
 	int r = types_read(&all, types, err);
 
 	if (r < 0)
 		return r;
 	master = types_find(&all, "master");
 	worker = types_find(&all, "worker");
-	if (all.count != (size_t)(master != NULL) + (size_t)(worker != NULL))
+	nodes = worker ? worker : master;
+	if (!nodes || all.count != (size_t)(master != NULL) + (size_t)(worker != NULL))
 		return rh_fail(err, RH_EINVAL, "%s: a PaddleJob has the types Master and Worker", field->path);
-	(worker ? worker : master)->name = RH_RUNTIME_NODE;
-	paddle_split(&all, master ? master : worker);
+	nodes->name = RH_RUNTIME_NODE;
+	paddle_split(&all, master ? master : nodes);
 	r = types_add_all(&all, "paddle", err);
 	if (r == 0 &&
 	    (paddle_finish(&all) < 0 || rh_convert_note(field, RH_CONVERT_CHANGED, field->rule->to, field->rule->why) < 0))

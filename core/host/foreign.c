@@ -33,7 +33,8 @@ static const struct foreign_row foreign_rows[] = {
      "serve; " FOREIGN_REWRITE},
 	{"trainer.kubeflow.org", NULL, NULL,
      "it is the API of Kubeflow Trainer (github.com/kubeflow/trainer), the successor of Training Operator V1, and its "
-     "controller runs it; no field of it means anything to Training Operator V1's kinds"},
+     "controller runs it; no field of it means anything to Training Operator V1's kinds: `roundhouse convert` rewrites "
+     "TrainJobs, together with the runtimes that they refer to"},
 	{"kubeflow.org", "v2alpha1", NULL,
      "it is an early API of Kubeflow Trainer (github.com/kubeflow/trainer), the successor of Training Operator V1; it "
      "is trainer.kubeflow.org now"},

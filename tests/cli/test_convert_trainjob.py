@@ -496,6 +496,7 @@ class Back(Case):
         self.assertTrue(any(path.startswith(f"{jobs}.node.dependsOn") for path in lost["pt-init"]), lost["pt-init"])
         self.assertIn("spec.runtimePatches", lost["pt-patches"])
         self.assertIn("TrainingRuntime.spec.podGroupPolicy", lost["pt-cosched"])
+        self.assertIn("spec.trainer.command", [path for effect, path, _ in self.back("tune-1b")[1] if effect == "lost"])
         self.assertTrue(any("scheduling.volcano.sh/queue-name" in path for path in lost["pt-volcano"]))
 
     def test_restarts(self):
@@ -528,6 +529,23 @@ class Back(Case):
             done = call("convert", "-", text=json.dumps({**job, "spec": {"runtimeRef": reference}}))
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
+
+    def test_what_cannot_be_read_is_refused(self):
+        runtime = next(item for item in self.runtimes if item["metadata"]["name"] == "torch-distributed")
+        for trainer, words in (({"env": "x"}, "spec.trainer.env: must be a list"), ({"numNodes": 0}, "at least 1"),
+                               ({"resourcesPerNode": [1]}, "spec.trainer.resourcesPerNode: must be an object"),
+                               ({"numProcPerNode": "auto"}, "spec.trainer.numProcPerNode: must be an integer")):
+            job = copy.deepcopy(self.jobs["pt-2n"])
+            job["spec"]["trainer"] = trainer
+            done = call("convert", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": [job, runtime]}))
+            self.assertEqual((done.returncode, done.stdout), (2, ""), trainer)
+            self.assertIn(words, done.stderr)
+        job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "j"},
+               "spec": {"runPolicy": ["x"], "pytorchReplicaSpecs": {"Master": {"template": {"spec": {
+                   "containers": [{"name": "pytorch", "image": "i"}]}}}}}}
+        done = call("convert", "--to", "trainjob", "-", text=json.dumps(job))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("spec.runPolicy: must be an object", done.stderr)
 
     def test_trainjobs_become_mpijobs_of_v2beta1_through_v1(self):
         made = [item for item in self.runtimes if item["metadata"]["name"] == "own-mpi"]

@@ -196,7 +196,7 @@ static int convert_run(const struct rh_cli *cli)
 	if (wrong)
 		return rh_cli_fail(cli, RH_EXIT_BAD_INPUT, wrong);
 	if (rh_cli_option(cli, "cluster"))
-		return rh_cli_start_program(cli, RH_CLI_CONTROLLER, RH_CONVERT_PROGRAM, cli->words);
+		return rh_cli_start_again(cli, RH_CLI_CONTROLLER, RH_CONVERT_PROGRAM);
 	return rh_convert_main(cli, convert_files);
 }
 

@@ -96,53 +96,10 @@ static int test_run(const struct rh_cli *cli, rh_plugins_server_fn *ask, struct 
 	return r == 0 && ask ? ask(cli, config, report, err) : r;
 }
 
-static void test_free_words(char **words)
-{
-	for (char **word = words; word && *word; word++)
-		rh_free(*word);
-	rh_free(words);
-}
-
-/* The command line once more: parsing it has put the operands in the place of options. */
-static char **test_words(const struct rh_cli *cli)
-{
-	char **words = rh_alloc_array(cli->given_count + cli->operand_count + 2, sizeof(*words));
-	size_t count = 0;
-
-	for (size_t i = 0; words && i < cli->given_count; i++) {
-		const struct rh_given *given = &cli->given[i];
-
-		words[count] = given->option->argument ? rh_asprintf("--%s=%s", given->option->name, given->value)
-		                                       : rh_asprintf("--%s", given->option->name);
-		if (!words[count++])
-			goto fail;
-	}
-	if (words && !(words[count++] = rh_strdup("--")))
-		goto fail;
-	for (size_t i = 0; words && i < cli->operand_count; i++) {
-		if (!(words[count++] = rh_strdup(cli->operands[i])))
-			goto fail;
-	}
-	return words;
-fail:
-	test_free_words(words);
-	return NULL;
-}
-
-/* Only returns when the program that can contact a cluster cannot be started. */
-static int test_start_program(const struct rh_cli *cli, struct rh_error *err)
-{
-	char **words = test_words(cli);
-	int r = words ? rh_cli_start_program(cli, RH_CLI_CONTROLLER, RH_PLUGINS_PROGRAM, words) : rh_fail_oom(err);
-
-	test_free_words(words);
-	return r;
-}
-
 int rh_plugins_test(const struct rh_cli *cli, struct rh_error *err)
 {
 	if (rh_cli_option(cli, "kubeconfig") || rh_cli_option(cli, "context"))
-		return test_start_program(cli, err);
+		return rh_cli_start_again(cli, RH_CLI_CONTROLLER, RH_PLUGINS_PROGRAM);
 	return rh_plugins_test_with(cli, NULL, err);
 }
 
