@@ -588,19 +588,19 @@
 		}
 
 		function recall() {
-			const wanted = new Map();
+			const parameters = new Map();
 			for (const part of location.hash.slice(1).split("&")) {
 				const at = part.indexOf("=");
 				try {
-					wanted.set(part.slice(0, at), decodeURIComponent(part.slice(at + 1)));
+					parameters.set(part.slice(0, at), decodeURIComponent(part.slice(at + 1)));
 				} catch (error) {
-					wanted.set(part.slice(0, at), part.slice(at + 1)); // not ours: take it as it is
+					parameters.set(part.slice(0, at), part.slice(at + 1)); // not ours: take it as it is
 				}
 			}
-			const key = wanted.get("log") || "";
+			const key = parameters.get("log") || "";
 			choice.value = run.logs.some(log => logKey(log) === key) ? key : "";
-			search.value = wanted.get("q") || "";
-			regex.checked = wanted.get("regex") === "1";
+			search.value = parameters.get("q") || "";
+			regex.checked = parameters.get("regex") === "1";
 			show();
 			if (key)
 				document.getElementById("logs").scrollIntoView();
