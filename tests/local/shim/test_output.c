@@ -230,6 +230,43 @@ static void test_output__sees_the_last_writer_go(void **state)
 	assert_false(rh_shim_output_close(&output, &note));
 }
 
+/* The other end of a terminal may be opened again after its last user has gone: the container is restarted. */
+static void test_output__terminal(void **state)
+{
+	struct test_shim *shim = *state;
+	rh_auto_free char *path = rh_path_join(shim->folder, "own.log");
+	struct rh_shim_output output = {.container = "own", .path = path, .pipe = -1, .log = -1, .terminal = true};
+	rh_auto_close int kept = fcntl(RH_SHIM_TERMINAL_FD, F_DUPFD_CLOEXEC, RH_SHIM_TERMINAL_FD + 1);
+	rh_auto_close int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	struct rh_error note = {0};
+
+	assert_true(master >= 0);
+	assert_int_equal(grantpt(master), 0);
+	assert_int_equal(unlockpt(master), 0);
+	if (master != RH_SHIM_TERMINAL_FD)
+		assert_int_equal(dup2(master, RH_SHIM_TERMINAL_FD), RH_SHIM_TERMINAL_FD);
+	for (int i = 0; i < 2; i++) {
+		char typed[8] = "";
+		int end = -1;
+
+		assert_int_equal(rh_shim_output_open(&output, &end, &note, NULL), 0);
+		assert_true(isatty(end));
+		assert_int_equal(rh_shim_output_move(&output, 1000, &note), 0);
+		assert_int_equal(write(end, "abc", 3), 3);
+		assert_int_equal(rh_shim_output_move(&output, 1000, &note), 3);
+		assert_int_equal(write(master, "p\n", 2), 2);
+		assert_int_equal(read(end, typed, sizeof(typed)), 2);
+		assert_string_equal(typed, "p\n");
+		assert_int_equal(rh_shim_output_move(&output, 1000, &note), 3); /* the terminal shows what is typed */
+		(void)close(end);
+		assert_int_equal(rh_shim_output_move(&output, 1000, &note), -1);
+		(void)rh_shim_output_close(&output, &note);
+	}
+	if (master == RH_SHIM_TERMINAL_FD)
+		master = -1;
+	(void)(kept >= 0 ? dup2(kept, RH_SHIM_TERMINAL_FD) : close(RH_SHIM_TERMINAL_FD));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, test_shim_setup, test_shim_teardown)
 
 int main(void)
@@ -244,6 +281,7 @@ int main(void)
 		CASE(test_output__full_disk_is_reported_once),
 		CASE(test_output__close_does_not_wait_for_strangers),
 		CASE(test_output__sees_the_last_writer_go),
+		CASE(test_output__terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
