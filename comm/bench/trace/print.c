@@ -166,14 +166,28 @@ static void print_untraced(const struct rh_trace_rank *ranks, size_t count, FILE
 		(void)fputc('\n', out);
 }
 
-void rh_trace_print_text(const struct rh_trace_rank *ranks, size_t count, const struct rh_trace_findings *findings,
-                         FILE *out)
+/* Of few operations nothing is known. */
+static void print_pace(const struct rh_trace_result *result, FILE *out)
 {
+	const struct rh_pace *pace = result->pace;
+
+	if (pace->rounds < RH_PACE_ROUNDS_LEAST)
+		return;
+	if (pace->late != RH_COMM_NO_RANK)
+		(void)fprintf(out, "slow: the others wait for rank %d in %.1f %% of the time, over %zu operations\n",
+		              (int)result->ranks[pace->late].rank, 100 * pace->share, pace->rounds);
+	(void)fprintf(out, "all ranks wait for data in %.1f %% of the time\n", 100 * pace->transfer);
+}
+
+void rh_trace_print_text(const struct rh_trace_result *result, FILE *out)
+{
+	const struct rh_trace_findings *findings = result->findings;
 	char line[LINE_ROOM];
 
-	for (size_t i = 0; i < count; i++)
-		print_rank(&ranks[i], out);
-	print_untraced(ranks, count, out);
+	for (size_t i = 0; i < result->count; i++)
+		print_rank(&result->ranks[i], out);
+	print_untraced(result->ranks, result->count, out);
+	print_pace(result, out);
 	for (size_t i = 0; i < findings->count; i++)
 		(void)fprintf(out, "%s: %s\n", print_kinds[findings->items[i].kind],
 		              rh_trace_finding_text(&findings->items[i], line, sizeof(line)));
@@ -235,16 +249,29 @@ static void json_finding(const struct rh_trace_finding *finding, FILE *out)
 	(void)fputc('}', out);
 }
 
-void rh_trace_print_json(const struct rh_trace_rank *ranks, size_t count, const struct rh_trace_findings *findings,
-                         FILE *out)
+static void json_pace(const struct rh_trace_result *result, FILE *out)
 {
+	const struct rh_pace *pace = result->pace;
+
+	(void)fprintf(out, "  \"pace\": {\"operations\": %zu, \"transfer\": %.6f", pace->rounds, pace->transfer);
+	if (pace->late != RH_COMM_NO_RANK)
+		(void)fprintf(out, ", \"slow\": %d, \"share\": %.6f", (int)result->ranks[pace->late].rank, pace->share);
+	(void)fputs("},\n", out);
+}
+
+void rh_trace_print_json(const struct rh_trace_result *result, FILE *out)
+{
+	const struct rh_trace_findings *findings = result->findings;
+
 	(void)fprintf(out, "{\n  \"status\": %d,\n  \"world\": %d,\n  \"ranks\": [", findings->count > 0 ? 1 : 0,
-	              count > 0 ? (int)ranks[0].world : 0);
-	for (size_t i = 0; i < count; i++) {
+	              result->count > 0 ? (int)result->ranks[0].world : 0);
+	for (size_t i = 0; i < result->count; i++) {
 		(void)fputs(i > 0 ? ",\n" : "\n", out);
-		json_rank(&ranks[i], out);
+		json_rank(&result->ranks[i], out);
 	}
-	(void)fputs("\n  ],\n  \"findings\": [", out);
+	(void)fputs("\n  ],\n", out);
+	json_pace(result, out);
+	(void)fputs("  \"findings\": [", out);
 	for (size_t i = 0; i < findings->count; i++) {
 		(void)fputs(i > 0 ? ",\n" : "\n", out);
 		json_finding(&findings->items[i], out);

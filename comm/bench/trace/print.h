@@ -9,14 +9,21 @@
 #include <stdio.h>
 
 #include "comm/bench/trace/find.h"
+#include "comm/bench/trace/pace.h"
+
+/** What is printed. All borrowed. */
+struct rh_trace_result {
+	const struct rh_trace_rank *ranks; /**< by rank */
+	size_t count;                      /**< of them */
+	const struct rh_trace_findings *findings;
+	const struct rh_pace *pace;
+};
 
 /** One sentence about a finding. @return @p text */
 const char *rh_trace_finding_text(const struct rh_trace_finding *finding, char *text, size_t room);
 /** A line for each rank, then the findings. */
-void rh_trace_print_text(const struct rh_trace_rank *ranks, size_t count, const struct rh_trace_findings *findings,
-                         FILE *out);
+void rh_trace_print_text(const struct rh_trace_result *result, FILE *out);
 /** One JSON object, with all operations. */
-void rh_trace_print_json(const struct rh_trace_rank *ranks, size_t count, const struct rh_trace_findings *findings,
-                         FILE *out);
+void rh_trace_print_json(const struct rh_trace_result *result, FILE *out);
 
 #endif

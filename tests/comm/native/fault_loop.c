@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A rank of a job in which one rank commits a fault. usage: fault_loop FAULT PLACE VICTIM STEP
- * FAULT: none, lock, stop, exit, kill, leave, missing, order, shape or type; PLACE: world or group (all ranks but 0).
- * Others print "rank R: code C, culprit K: TEXT" once the world is over, and end with 0.
+ * FAULT: none, slow, lock, stop, exit, kill, leave, missing, order, shape or type; PLACE: world or group (all ranks but
+ * 0). Others print "rank R: code C, culprit K: TEXT" once the world is over, and end with 0.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +15,9 @@
 #include "roundhouse/comm.h"
 
 #define STEPS 40
+/* Microseconds that a rank computes in a step of `slow`, and the victim more. */
+#define COMPUTES 30000
+#define COMPUTES_MORE 150000
 #define RANKS_MOST 16
 
 struct job {
@@ -111,7 +114,8 @@ static int32_t job_run(struct job *job)
 		bool now = victim && step == job->step;
 
 		/* steps of different length: nobody is to be named for that */
-		(void)usleep((useconds_t)(rand_r(&seed) % 20000));
+		(void)usleep(job_is(job, "slow") ? COMPUTES + (victim ? COMPUTES_MORE : 0)
+		                                 : (useconds_t)(rand_r(&seed) % 20000));
 		r = now && !job->in_group ? job_fault(job, job->comm, step) : job_step(job, job->comm, step);
 		if (r == 0 && job->group)
 			r = now && job->in_group ? job_fault(job, job->group, step) : job_step(job, job->group, step);

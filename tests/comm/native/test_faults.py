@@ -24,6 +24,7 @@ EINVAL, EPEER, ETIME = -1, -20, -21
 # fault: code of the error, words of its text
 FAULTS = {
     "none": (0, ""),
+    "slow": (0, ""),
     "lock": (ETIME, r"rank {v} at \S+ \(has not posted it; (its last operation|it has posted nothing)"),
     "stop": (ETIME, r"rank {v}.* \(stopped or throttled"),
     "exit": (EPEER, r"rank {v} "),
@@ -34,6 +35,7 @@ FAULTS = {
     "shape": (EINVAL, r"rank {v} all-reduce of"),
     "type": (EINVAL, r"rank {v} all-reduce of \d i32"),
 }
+WHOLE = ("none", "slow")
 ENDS = re.compile(r"^rank (-?\d+): code (-?\d+), culprit (-?\d+): (.*)$", re.M)
 
 
@@ -53,12 +55,12 @@ def run(fault, place, victim, step, shm):
                  for rank in range(WORLD)]
         try:
             out = [process.communicate(timeout=TIMEOUT) for rank, process in enumerate(ranks)
-                   if rank != victim or fault == "none"]
+                   if rank != victim or fault in WHOLE]
         finally:
             for process in ranks:
                 if process.poll() is None:
                     process.send_signal(signal.SIGKILL)
-        err = "".join(text for _, text in out) + ("" if fault == "none" else ranks[victim].communicate()[1])
+        err = "".join(text for _, text in out) + ("" if fault in WHOLE else ranks[victim].communicate()[1])
         files = sorted(str(path) for path in pathlib.Path(folder).iterdir())
         trace = subprocess.run([COMM, "trace", "-o", "json", *files], capture_output=True, text=True, timeout=TIMEOUT,
                                check=False)
@@ -80,17 +82,17 @@ class Faults(unittest.TestCase):
         fault, _, victim, _, _ = case
         code, words = FAULTS[fault]
         ends = ENDS.findall(out)
-        self.assertEqual(len(ends), WORLD - (fault != "none"), (case, out))
+        self.assertEqual(len(ends), WORLD - (fault not in WHOLE), (case, out))
         for _, got, culprit, text in ends:
             self.assertEqual(int(got), code, (case, out))
-            self.assertEqual(int(culprit), -1 if fault == "none" else victim, (case, out))
+            self.assertEqual(int(culprit), -1 if fault in WHOLE else victim, (case, out))
             if words:
                 self.assertRegex(text, words.format(v=victim), case)
 
     def expect_warning(self, case, err):
         """Long before the limit the warning names it, and the operation."""
         fault, place, victim, _, _ = case
-        if fault == "none":
+        if fault in WHOLE:
             self.assertNotIn("waited", err, case)
         if fault == "lock" or (fault == "stop" and victim != 0):
             operation = r"rank \d has waited \d+ s in number \d+( of the group of ranks 1, 2, 3)?, (all-reduce|barrier)"
@@ -99,8 +101,9 @@ class Faults(unittest.TestCase):
     def expect_trace(self, case, trace):
         fault, place, victim, step, _ = case
         findings = [item for item in trace["findings"] if item["kind"] != "open-message"]
-        if fault == "none":
+        if fault in WHOLE:
             self.assertEqual(findings, [], case)
+            self.assertEqual(trace["pace"].get("slow"), victim if fault == "slow" else None, (case, trace["pace"]))
         elif fault in ("missing", "order", "shape", "type"):
             self.assertEqual((findings[0]["kind"], findings[0]["ranks"]), ("differs", [victim]), (case, findings))
         elif fault in ("lock", "stop", "kill", "exit"):
