@@ -12,6 +12,8 @@
 
 /** What names an entry in messages: "lookups[2].kinds[0]". */
 #define LOOKUP_PLACE_SIZE 64
+/* And that of a member of it: ".kinds[0]". */
+#define LOOKUP_MEMBER_SIZE (LOOKUP_PLACE_SIZE + 32)
 
 /** Which texts a member may have. */
 typedef bool lookup_fits_fn(const char *text);
@@ -151,7 +153,7 @@ static int lookup_check_kinds(const char *place, const struct rh_json *entry, st
 	int r = rh_json_size(kinds) > 0 ? 0 : rh_fail(err, RH_EPLUGIN, "%s.kinds is empty", place);
 
 	for (const struct rh_json *kind = rh_json_first(kinds); kind && r == 0; kind = rh_json_next(kind)) {
-		char at[LOOKUP_PLACE_SIZE];
+		char at[LOOKUP_MEMBER_SIZE];
 
 		(void)snprintf(at, sizeof(at), "%s.kinds[%zu]", place, index++);
 		r = lookup_check_object(at, lookup_kind_members, kind, err);
@@ -175,7 +177,7 @@ static int lookup_check_kind(const char *place, const struct rh_json *entry, str
 {
 	const struct rh_json *kind = rh_json_get(entry, "kind");
 	const char *name = rh_json_string(kind);
-	char at[LOOKUP_PLACE_SIZE];
+	char at[LOOKUP_MEMBER_SIZE];
 	int r = 0;
 
 	(void)snprintf(at, sizeof(at), "%s.kind", place);
@@ -192,7 +194,7 @@ static int lookup_check_kind(const char *place, const struct rh_json *entry, str
 static int lookup_check_source(const char *place, const struct rh_json *entry, struct rh_error *err)
 {
 	const struct rh_json *object = rh_json_get(entry, "object");
-	char at[LOOKUP_PLACE_SIZE];
+	char at[LOOKUP_MEMBER_SIZE];
 
 	(void)snprintf(at, sizeof(at), "%s.object", place);
 	return lookup_check_object(at, rh_json_get(object, "pattern") ? lookup_pattern_members : lookup_from_members,
