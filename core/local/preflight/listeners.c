@@ -17,6 +17,8 @@
 #define LISTENERS_LISTEN 0x0a
 /* Longest command that is named, in bytes. */
 #define LISTENERS_COMMAND_MAX 80
+/* The same, with the "..." of a longer one. */
+#define LISTENERS_TEXT_MAX (LISTENERS_COMMAND_MAX + 3)
 
 /* One line: "  0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 1234 ...".
  * @return the socket's inode; 0: it is not the one */
@@ -81,7 +83,8 @@ static void listeners_describe(const char *process, char who[RH_PREFLIGHT_WHO_SI
 			length--;
 		rh_str_append_line(&command, words, length, LISTENERS_COMMAND_MAX);
 	}
-	(void)snprintf(who, RH_PREFLIGHT_WHO_SIZE, "process %s (%s)", process, rh_str_text(&command));
+	(void)snprintf(who, RH_PREFLIGHT_WHO_SIZE, "process %.20s (%.*s)", process, LISTENERS_TEXT_MAX,
+	               rh_str_text(&command));
 }
 
 /* Whose the socket is: only root sees the sockets of others. */
