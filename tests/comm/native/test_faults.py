@@ -29,7 +29,8 @@ FAULTS = {
     "stop": (ETIME, r"rank {v}.* \(stopped or throttled"),
     "exit": (EPEER, r"rank {v} "),
     "kill": (EPEER, r"rank {v} "),
-    "leave": (EPEER, r"rank {v} has left"),
+    # over TCP the connection may be seen to close first
+    "leave": (EPEER, r"rank {v} has left|the connection to rank \d is lost"),
     "missing": (EINVAL, r"rank {v} (barrier|all-reduce)"),
     "order": (EINVAL, r"rank {v} (barrier|all-reduce)"),
     "shape": (EINVAL, r"rank {v} all-reduce of"),
