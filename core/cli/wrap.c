@@ -42,6 +42,18 @@ static void wrap_word(struct wrap *wrap, const char *word, size_t length)
 	wrap->empty = false;
 }
 
+/** @return how much of a word goes on one line: of values "a|b|c" that are too long for one, as many as fit */
+static size_t wrap_cut(const struct wrap *wrap, const char *word, size_t length)
+{
+	size_t start = strlen(wrap->start);
+	size_t most = wrap->width > start ? wrap->width - start : 0;
+	size_t cut = length > most ? most : 0;
+
+	while (cut > 0 && word[cut - 1] != '|')
+		cut--;
+	return cut > 0 ? cut : length;
+}
+
 /** Put the words of one line of the text into lines. */
 static void wrap_words(struct wrap *wrap, const char *text, size_t length)
 {
@@ -52,6 +64,7 @@ static void wrap_words(struct wrap *wrap, const char *text, size_t length)
 			at++;
 		while (at + word < length && text[at + word] != ' ')
 			word++;
+		word = wrap_cut(wrap, text + at, word);
 		if (word > 0)
 			wrap_word(wrap, text + at, word);
 		at += word;
