@@ -292,16 +292,21 @@ static void test_run__scope_job(void **state)
 {
 	struct test_run *run = *state;
 	rh_auto_free char *count = failing_script(run, 1, "137", "echo again");
-	rh_auto_free char *worker = rh_asprintf("sleep 0.3; %s", count);
-	const struct test_job job = {.annotations = "{roundhouse.dev/restart: job}",
-	                             .policy = "OnFailure",
-	                             .master =
-	                                 "echo place $MASTER_ADDR $MASTER_PORT; for i in 1 2 3 4 5 6; do sleep 0.1; done",
-	                             .worker = worker};
+	rh_auto_free char *worker = rh_asprintf("until [ -e $BEGAN_OF_TEST ]; do sleep 0.05; done; %s", count);
+	rh_auto_free char *path = rh_path_join(run->scratch, "../roundhouse-test-began");
+	const struct test_job job = {
+		.annotations = "{roundhouse.dev/restart: job}",
+		.policy = "OnFailure",
+		.master =
+			"echo place $MASTER_ADDR $MASTER_PORT; [ -e $BEGAN_OF_TEST ] && exit 0; touch $BEGAN_OF_TEST; sleep 600",
+		.worker = worker};
 	char host[2][32];
 	int port[2];
 
+	(void)setenv("BEGAN_OF_TEST", path, 1);
 	test_run_job(run, &job);
+	(void)unlink(path);
+	(void)unsetenv("BEGAN_OF_TEST");
 	forget_count(run);
 	expect_result(run, RH_RUN_SUCCEEDED);
 	assert_int_equal(test_run_times(&run->lines, "master-0 pytorch: place "), 2);
