@@ -265,8 +265,8 @@ class Stop(Runs):
             done = self.call("stop", *words)
             self.assertEqual((done.returncode, done.stdout), (0, f"{name}: job {named} is stopped\n"), done.stderr)
         self.assertEqual([one["state"] for one in self.ls()[0]["jobs"]], ["Failed", "Failed", "Running"])
-        self.assertEqual(self.call("ps", "-o", "json", name).stdout.count('"k"'),
-                         len(json.loads(self.call("ps", "-o", "json", name).stdout)))
+        processes = json.loads(self.call("ps", "-o", "json", name).stdout)
+        self.assertEqual({one["job"] for one in processes}, {"k"})
         self.assertIn("bye", self.call("logs", "j").stdout)
         for words, message in ((("j",), f'job "j" of run "{name}" has ended; it is Failed'),
                                ((name, "none"), f'run "{name}" has no job "none"')):
