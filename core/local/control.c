@@ -40,8 +40,7 @@ static int control_send(int fd, const char *word, const struct rh_control_stop *
 	return 0;
 }
 
-/* @return whether the connection was closed in time */
-static bool control_wait(int fd, int64_t patience)
+bool rh_control_wait(int fd, int64_t patience)
 {
 	int64_t until = patience == RH_NEVER ? RH_NEVER : rh_clock_monotonic() + patience;
 	struct pollfd poll_ = {.fd = fd, .events = POLLIN};
@@ -67,9 +66,9 @@ int rh_control_stop(const struct rh_control_stop *stop, struct rh_error *err)
 	if (fd < 0)
 		return rh_fail(err, RH_ENOENT, "the run does not take orders for one job; stop the whole run");
 	r = control_send(fd, RH_CONTROL_STOP, stop, err);
-	if (r < 0 || !stop->wait || control_wait(fd, stop->patience))
+	if (r < 0 || !stop->wait || rh_control_wait(fd, stop->patience))
 		return r;
 	(void)control_send(fd, RH_CONTROL_KILL, stop, NULL); /* it fails where the job has just ended */
-	(void)control_wait(fd, RH_NEVER);
+	(void)rh_control_wait(fd, RH_NEVER);
 	return 0;
 }

@@ -36,5 +36,10 @@ struct rh_control_stop {
 /** Stop a job, and wait. @return 0, RH_ENOENT (the run does not listen: it ends, or is of an older version), RH_EIO or
  * RH_ENOMEM */
 int rh_control_stop(const struct rh_control_stop *stop, struct rh_error *err);
+/**
+ * Block until something at the other end has ended. @param fd a connection to a run, or the descriptor of a process
+ * (pidfd_open). @param patience microseconds; RH_NEVER: no limit. @return whether it was in time
+ */
+bool rh_control_wait(int fd, int64_t patience);
 
 #endif

@@ -280,6 +280,16 @@ class Stop(Runs):
         self.assertIn("was stopped by roundhouse stop", shown)
         self.assertNotIn("First fault", shown)
 
+    def test_jobs_that_end_one_after_another(self):
+        """Some pod is always stopping, for longer than one may take; the others go on to their own ends."""
+        self.env["ROUNDHOUSE_CONFIG"] = self.file("[local]\ngrace-period = 1\n", "roundhouse.ini")
+        stubborn = "'trap : TERM; while :; do sleep 0.1; done'"
+        text = [jobs(f"j{i}", f"'sleep {2 * i}; exit 3'", stubborn).replace(
+            "containers:", "terminationGracePeriodSeconds: 3\n          containers:") for i in range(1, 9)]
+        done = self.call("run", "-q", self.file("---\n".join([*text, job("last", "'sleep 19'")])))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual([one["state"] for one in self.ls()[0]["jobs"]], ["Failed"] * 8 + ["Succeeded"], done.stdout)
+
     def test_several_that_go_on(self):
         names = [self.start(job("j", "'exec sleep 600'"))[1] for _ in range(2)]
         done = self.call("stop", "j")

@@ -29,8 +29,10 @@ struct rh_run_job {
 	char *refusal; /**< why it cannot run here, not yet written to its status; owned; NULL: nothing to write */
 	struct rh_run_record *records;
 	size_t record_count;
-	bool refused; /**< it was refused; the status may not be written yet */
-	bool stopped; /**< somebody stopped it alone */
+	bool refused;    /**< it was refused; the status may not be written yet */
+	bool stopped;    /**< somebody stopped it alone */
+	int64_t stop_by; /**< monotonic time at which its stopping pods are killed; 0: none are stopping */
+	bool killed;     /**< they were */
 	bool finished;
 	bool succeeded;
 	int64_t finished_at;          /**< monotonic microseconds */

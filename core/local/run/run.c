@@ -18,10 +18,8 @@
 #include "local/run/folders.h"
 #include "local/run/hosts.h"
 #include "local/run/parts.h"
+#include "local/run/stop.h"
 
-/* How long, beyond the longest grace period, pods may take to end before they are killed; and then, before the run
- * gives them up. */
-#define RUN_PATIENCE (10 * RH_SECOND)
 /* How long the engine may take to write the last status once everything has ended. */
 #define RUN_SETTLE (2 * RH_SECOND)
 /* How long a replica that failed waits for its peers, which are stopped then: where all fail alike, none is to blame.
@@ -162,18 +160,6 @@ static void run_on_grown(void *arg, const char *job, const char *replica, const 
 		run->options->hooks.grown(run->options->hooks.arg, job, replica, container, from);
 }
 
-static void run_stop(struct rh_run *run, int result)
-{
-	if (run->state == RH_RUN_GOING) {
-		rh_run_faults_give_up(run);
-		run->state = RH_RUN_STOPPING;
-		run->result = result;
-		return;
-	}
-	run->state = RH_RUN_KILLING;
-	rh_runner_kill(run->runner, NULL);
-}
-
 static void run_on_signal(void *arg, int number)
 {
 	struct rh_run *run = arg;
@@ -182,96 +168,7 @@ static void run_on_signal(void *arg, int number)
 	rh_run_note(run, run->state == RH_RUN_GOING
 	                     ? "stopping the replicas; press Ctrl-C or send the signal again to kill them at once"
 	                     : "killing the replicas");
-	run_stop(run, RH_RUN_INTERRUPTED);
-}
-
-/* The longest grace period of the pods. */
-static int64_t run_longest_grace(const struct rh_run *run)
-{
-	int64_t longest = run->options->config->grace_period;
-
-	for (size_t i = 0; i < run->job_count; i++) {
-		for (size_t k = 0; k < run->jobs[i].job->spec_count; k++) {
-			int64_t seconds;
-
-			if (rh_pod_grace(rh_json_get(run->jobs[i].job->specs[k].template_, "spec"), &seconds) &&
-			    seconds * RH_SECOND > longest)
-				longest = seconds * RH_SECOND;
-		}
-	}
-	return longest;
-}
-
-static int64_t run_linger(const struct rh_run *run)
-{
-	return run->options->linger < 0 ? run->options->config->grace_period : run->options->linger;
-}
-
-/* @return when the pods of a finished job are to be stopped */
-static int64_t run_stops_at(const struct rh_run *run, const struct rh_run_job *job)
-{
-	return job->succeeded ? job->finished_at + run_linger(run) : job->finished_at;
-}
-
-/* Stop the pods that have to stop now. @return how many stopping pods have not ended */
-static size_t run_stop_pods(struct rh_run *run, int64_t clock)
-{
-	size_t left = 0;
-
-	if (run->state != RH_RUN_GOING)
-		return rh_run_pods_stop(run, NULL);
-	for (size_t i = 0; i < run->job_count; i++) {
-		const struct rh_run_job *job = &run->jobs[i];
-
-		if (job->finished && (!job->succeeded || run_stops_at(run, job) <= clock))
-			left += rh_run_pods_stop(run, job);
-	}
-	return left;
-}
-
-/* Stopping takes too long: escalate. */
-static void run_escalate(struct rh_run *run, int64_t clock)
-{
-	if (run->state == RH_RUN_KILLING) {
-		rh_run_note(run, "processes of the run do not end though they were killed; look for them with ps");
-		run->faulty = true;
-		run->done = true;
-		return;
-	}
-	run_stop(run, RH_RUN_FAILED);
-	run->faulty = true;
-	run->stop_by = clock + run_longest_grace(run) + RUN_PATIENCE;
-}
-
-/* Limit the time of stopping. The runner kills pods after their grace period; this is for pods that still do not end.
- */
-static void run_step_stop(void *arg, int64_t clock)
-{
-	struct rh_run *run = arg;
-
-	if (run_stop_pods(run, clock) == 0) {
-		run->stop_by = RH_NEVER;
-		return;
-	}
-	if (run->stop_by == RH_NEVER)
-		run->stop_by = clock + run_longest_grace(run) + RUN_PATIENCE;
-	if (run->stop_by <= clock)
-		run_escalate(run, clock);
-}
-
-static int64_t run_stop_deadline(void *arg)
-{
-	const struct rh_run *run = arg;
-	int64_t due = run->stop_by;
-
-	for (size_t i = 0; i < run->job_count && run->state == RH_RUN_GOING; i++) {
-		const struct rh_run_job *job = &run->jobs[i];
-		int64_t at = job->finished && job->succeeded ? run_stops_at(run, job) : RH_NEVER;
-
-		if (at > run->clock && at < due && rh_run_pods_left(run, job) > 0)
-			due = at;
-	}
-	return due;
+	rh_run_stop(run, RH_RUN_INTERRUPTED);
 }
 
 static bool run_all_finished(const struct rh_run *run)
@@ -328,7 +225,7 @@ static void run_step_limit(void *arg, int64_t clock)
 	if (clock < run_limit_deadline(run))
 		return;
 	rh_run_note(run, "the time limit of the run is over; stopping the replicas");
-	run_stop(run, RH_RUN_TIMED_OUT);
+	rh_run_stop(run, RH_RUN_TIMED_OUT);
 }
 
 static void run_step_engine(void *arg, int64_t clock)
@@ -399,7 +296,7 @@ static int run_add_sources(struct rh_run *run, struct rh_error *err)
 		{run_step_limit, run_limit_deadline, run, 1},
 		{run_step_engine, run_engine_deadline, run, 2},
 		{run_step_runner, run_runner_deadline, run, 3},
-		{run_step_stop, run_stop_deadline, run, 4},
+		{rh_run_stop_step, rh_run_stop_deadline, run, 4},
 		{run_step_end, run_end_deadline, run, 5},
 		{rh_run_terminal_step, rh_run_terminal_deadline, run, 4},
 		{rh_run_load_step, rh_run_load_deadline, run, 6},

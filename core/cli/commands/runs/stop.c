@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/os/clock.h"
@@ -38,25 +36,6 @@ static int stop_signal(const struct rh_kept *kept, int process, int number, stru
 	return 0;
 }
 
-/* @return whether the process has ended in time */
-static bool stop_wait(int process, int64_t patience)
-{
-	int64_t until = patience == RH_NEVER ? RH_NEVER : rh_clock_monotonic() + patience;
-	struct pollfd poll_ = {.fd = process, .events = POLLIN};
-
-	for (;;) {
-		int64_t rest = until == RH_NEVER ? 0 : until - rh_clock_monotonic();
-		struct timespec timeout = {.tv_sec = rest > 0 ? rest / RH_SECOND : 0,
-		                           .tv_nsec = rest > 0 ? rest % RH_SECOND * 1000 : 0};
-		int ready = ppoll(&poll_, 1, until == RH_NEVER ? NULL : &timeout, NULL);
-
-		if (ready > 0 || (ready < 0 && errno != EINTR))
-			return true;
-		if (ready == 0)
-			return false;
-	}
-}
-
 /* The run stops gracefully at the first signal, and at once at the second, which is another one: two of one number may
  * arrive as one. */
 static int stop_end(const struct rh_cli *cli, const struct rh_kept *kept, int process, int64_t patience,
@@ -66,9 +45,9 @@ static int stop_end(const struct rh_cli *cli, const struct rh_kept *kept, int pr
 
 	if (r < 0 || rh_cli_option(cli, "no-wait"))
 		return r;
-	if (!stop_wait(process, patience)) {
+	if (!rh_control_wait(process, patience)) {
 		r = stop_signal(kept, process, SIGINT, err);
-		(void)stop_wait(process, RH_NEVER);
+		(void)rh_control_wait(process, RH_NEVER);
 	}
 	return r;
 }
