@@ -92,6 +92,7 @@ static void stop_job(struct rh_run *run, struct rh_run_job *job, int64_t clock)
 		job->stop_by = stop_limit(run, clock);
 	} else if (job->stop_by <= clock && !job->killed) {
 		job->killed = true;
+		run->faulty = true;
 		job->stop_by = stop_limit(run, clock);
 		rh_runner_kill(run->runner, job->log_name);
 	} else if (job->stop_by <= clock) {
