@@ -275,8 +275,7 @@ static void store_apply(struct rh_ps_store *store, struct rh_ps_entry *entry, co
 	rh_ps_rule_apply(&change);
 }
 
-/* Find the round number `number`, which is not applied yet, or make it. @return NULL: out of memory */
-static struct rh_ps_round *store_round(struct rh_ps_entry *entry, uint64_t number)
+struct rh_ps_round *rh_ps_store_round(struct rh_ps_entry *entry, uint64_t number)
 {
 	struct rh_ps_round **at = &entry->rounds;
 
@@ -300,7 +299,7 @@ static struct rh_ps_round *store_round(struct rh_ps_entry *entry, uint64_t numbe
 static int32_t store_take_round(struct rh_ps_store *store, struct rh_ps_entry *entry, int32_t worker,
                                 const uint8_t *payload)
 {
-	struct rh_ps_round *round = store_round(entry, entry->pushed[worker] + 1);
+	struct rh_ps_round *round = rh_ps_store_round(entry, entry->pushed[worker] + 1);
 
 	if (!round)
 		return RH_COMM_ENOMEM;

@@ -105,6 +105,9 @@ int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_he
  */
 int32_t rh_ps_store_take(struct rh_ps_store *store, const struct rh_ps_head *head, const uint8_t *payload,
                          struct rh_ps_entry **ret_entry, struct rh_comm_error *err);
+/** Find the round @p number of an entry, which is not applied yet, or make it, without pushes; those before it exist.
+ * @return borrowed from the entry; NULL: out of memory */
+struct rh_ps_round *rh_ps_store_round(struct rh_ps_entry *entry, uint64_t number);
 /** Apply the next round if it is complete and no answer holds the version. @return whether one was applied */
 bool rh_ps_store_settle(struct rh_ps_store *store, struct rh_ps_entry *entry);
 /**

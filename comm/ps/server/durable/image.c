@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -183,18 +182,11 @@ int32_t rh_ps_image_write(const struct rh_ps_store *store, int folder, const cha
 /* @return 0, RH_COMM_ENOMEM or RH_COMM_EIO */
 static int32_t image_get_rounds(struct image_file *from, struct rh_ps_entry *entry, uint64_t count)
 {
-	struct rh_ps_round **at = &entry->rounds;
-
 	for (uint64_t i = 0; i < count; i++) {
+		struct rh_ps_round *round = rh_ps_store_round(entry, entry->version + 1 + i);
 		struct image_round part = {0};
-		struct rh_ps_round *round = calloc(1, sizeof(*round));
 
 		if (!round)
-			return RH_COMM_ENOMEM;
-		*at = round;
-		at = &round->next;
-		round->data = aligned_alloc(RH_PS_ALIGN, rh_ps_padded(entry->bytes > 0 ? entry->bytes : 1));
-		if (!round->data)
 			return RH_COMM_ENOMEM;
 		image_get(from, &part, sizeof(part));
 		image_get(from, round->data, entry->bytes);

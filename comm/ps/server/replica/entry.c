@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/ps/server/replica/entry.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "comm/core/error.h"
@@ -94,18 +93,11 @@ static bool entry_is_whole(const struct rh_ps_store *store, const struct entry_h
 
 static int32_t entry_read_rounds(struct entry_bytes *from, struct rh_ps_entry *entry, uint64_t count)
 {
-	struct rh_ps_round **at = &entry->rounds;
-
 	for (uint64_t i = 0; i < count; i++) {
-		struct rh_ps_round *round = calloc(1, sizeof(*round));
+		struct rh_ps_round *round = rh_ps_store_round(entry, entry->version + 1 + i);
 		struct entry_round part = {0};
 
 		if (!round)
-			return RH_COMM_ENOMEM;
-		*at = round;
-		at = &round->next;
-		round->data = aligned_alloc(RH_PS_ALIGN, rh_ps_padded(entry->bytes > 0 ? entry->bytes : 1));
-		if (!round->data)
 			return RH_COMM_ENOMEM;
 		entry_get(from, &part, sizeof(part));
 		entry_get(from, round->data, entry->bytes);
