@@ -23,7 +23,9 @@
 #define RH_KEEP_JOBS "jobs.yaml"      /**< the objects of the run's files */
 #define RH_KEEP_LOGS "logs"           /**< JOB/REPLICA/CONTAINER.log, unless the user chose another folder */
 #define RH_KEEP_TIMES "times"         /**< JOB/REPLICA/CONTAINER: when which part of a log was written */
-#define RH_KEEP_PAGE "view.html"      /**< the run for a browser; there once `view` has written it */
+#define RH_KEEP_SAMPLES \
+	"samples.jsonl"              /**< what the replicas used (local/samples/samples.h); of a run of some seconds */
+#define RH_KEEP_PAGE "view.html" /**< the run for a browser; there once `view` has written it */
 /** @} */
 
 /** Value of the member `version` of a state. A reader takes the members that it knows and leaves out the others; the
