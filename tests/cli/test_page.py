@@ -313,6 +313,22 @@ class State(Pages):
         self.assertEqual(sum(len(row["points"]) for row in self.view("j")[1]["usage"]),
                          sum(len(row["u"]) for row in samples[:-1]))
 
+    def test_a_page_counts_where_runs_are_removed(self):
+        """It is written after the run's bytes were counted, and it may go again."""
+        self.start(job("j", "echo hello"))
+        page = self.call("view").stdout.strip()
+
+        def removed():
+            return self.call("runs", "prune", "--keep-mebibytes", "1", "--dry-run").stdout
+        self.assertEqual(removed(), "")
+        with open(page, "ab") as out:
+            out.write(bytes(2 * 1024 * 1024))
+            out.flush()
+            os.fsync(out.fileno())  # blocks are counted when they are on the disk
+        self.assertIn("j-2", removed())
+        os.remove(page)
+        self.assertEqual(removed(), "")
+
     def test_describe_has_what_replicas_used_at_most(self):
         go = os.path.join(self.folder, "go")
         child = self.begin(job("j", f'echo hello; while [ ! -e "{go}" ]; do sleep 0.05; done'))
@@ -467,8 +483,8 @@ class Browser(Pages):
             out.writelines(json.dumps(row) + "\n" for row in rows)
         self.call("view")
         page = self.show(os.path.join(folder, "view.html"))
-        self.assertEqual(page.evaluate("[...document.querySelectorAll('[data-usage]')].map(node => [node.dataset.usage, "
-                                       "node.querySelectorAll('polyline').length])"),
+        self.assertEqual(page.evaluate("[...document.querySelectorAll('[data-usage]')].map(node => "
+                                       "[node.dataset.usage, node.querySelectorAll('polyline').length])"),
                          [["Processors", 3], ["Memory", 3], ["Written to disks", 3]])
         self.assertEqual(page.evaluate("document.querySelector('[data-usage=Memory] polyline title').textContent"),
                          "master-0: at most 2.0 MiB")
