@@ -55,11 +55,25 @@ struct rh_run_fault {
 	const char *lines;     /**< its traceback or its last lines, unchanged; "" for none */
 };
 
-/** What the processes of all replicas use together. */
-struct rh_run_load {
+/** What the processes of one replica use. Strings are borrowed for the call. */
+struct rh_run_use {
+	const char *job;     /**< name of its folder of logs */
+	const char *replica; /**< "worker-1" */
 	size_t processes;
 	double cpu;     /**< processors, since the last look */
+	double read;    /**< from disks, bytes a second since then; 0 where the kernel does not show it */
+	double written; /**< to disks, likewise */
 	int64_t memory; /**< resident, bytes */
+};
+
+/** What the processes of all replicas use together, and each. */
+struct rh_run_load {
+	size_t processes;
+	double cpu;                    /**< processors, since the last look */
+	int64_t memory;                /**< resident, bytes */
+	int64_t time;                  /**< since the last look, microseconds */
+	const struct rh_run_use *uses; /**< of the replicas that have a process; borrowed for the call */
+	size_t use_count;
 };
 
 /** How long the start of a line waits for its end before it is passed on, microseconds. */
@@ -78,8 +92,9 @@ struct rh_run_hooks {
 	/** The log of a container has more bytes, from byte @p from on; lines of them were passed before. */
 	void (*grown)(void *arg, const char *job, const char *replica, const char *container, int64_t from);
 	/** While replicas run, once a second at most, and so seldom that the look costs less than a hundredth of a
-	 * processor. Without it nobody looks. */
-	void (*load)(void *arg, const struct rh_run_load *load);
+	 * processor. Without it nobody looks. @return time until the next look is wanted, microseconds; RH_NEVER: none is
+	 */
+	int64_t (*load)(void *arg, const struct rh_run_load *load);
 	/** Once, before anything starts: the run is kept in the folder @p path (local/keep/place.h). */
 	void (*kept)(void *arg, const char *path);
 	/** An Event object was written or its count raised. */

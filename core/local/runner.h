@@ -97,8 +97,14 @@ void rh_runner_see(struct rh_runner *runner, const struct rh_json *object);
 void rh_runner_kill(struct rh_runner *runner, const char *job);
 /** @return number of pods that have processes, or whose last status is not written yet */
 size_t rh_runner_alive(const struct rh_runner *runner);
-/** Write the processes of the shims that run to @p pids, at most @p most. @return how many */
-size_t rh_runner_shims(const struct rh_runner *runner, pid_t *pids, size_t most);
+/** A pod that has a shim. Strings are borrowed until the next step of the runner. */
+struct rh_runner_shim {
+	pid_t pid;           /**< of the shim */
+	const char *job;     /**< its name in the folders of logs */
+	const char *replica; /**< "worker-1" */
+};
+/** Write the pods whose shims run to @p shims, at most @p most. @return how many */
+size_t rh_runner_shims(const struct rh_runner *runner, struct rh_runner_shim *shims, size_t most);
 /** @return whether a container runs; @p job as in struct rh_runner_terminal */
 bool rh_runner_runs(const struct rh_runner *runner, const char *job, const char *replica, const char *container);
 /** Build the path of a container's log below @p log_dir. @return owned by the caller; NULL: out of memory */

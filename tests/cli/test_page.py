@@ -274,6 +274,74 @@ class State(Pages):
         self.assertEqual((page["life"], page["result"]), ("killed", "Killed"))
         self.assertEqual(self.text_of(page["logs"][0]), "hello\n")
 
+    def samples(self):
+        """Lines that say what replicas used, of the newest run."""
+        path = os.path.join(self.newest(), "samples.jsonl")
+        lines = self.read(path).split(b"\n")[:-1] if os.path.exists(path) else []
+        return [row for row in map(json.loads, lines) if "u" in row]
+
+    def test_what_replicas_used(self):
+        """It is kept while the run goes on, and so it is there when the run is killed."""
+        child = self.begin(job("j", "echo hello; exec sleep 600", "while :; do :; done", workers=1))
+        end = time.monotonic() + program.TIMEOUT
+        # the worker has had a processor for a while, also on a machine with much else to do
+        while len([row for row in self.samples() if {use[0] for use in row["u"]} == {0, 1}]) < 2 or \
+                not any(use[2] for row in self.samples() for use in row["u"]):
+            self.assertLess(time.monotonic(), end, self.samples())
+            time.sleep(0.1)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        samples = self.samples()
+        _, page = self.view("j")
+        self.assertEqual(page["life"], "killed")
+        series = {row["replica"]: row for row in page["usage"]}
+        self.assertEqual((set(series), {row["job"] for row in page["usage"]}), ({"master-0", "worker-0"}, {"j"}))
+        for row in series.values():
+            self.assertGreaterEqual(len(row["points"]), 2)
+            self.assertGreater(row["most"]["memory"], 0)
+            self.assertEqual(row["most"]["memory"], max(point[3] for point in row["points"]))
+            for (from_, to, *_), (next_, *_) in zip(row["points"], row["points"][1:]):
+                self.assertLess(from_, to)
+                self.assertLessEqual(to, next_ + 1)
+        self.assertGreater(series["worker-0"]["most"]["cpu"], 0)
+        self.assertLessEqual(series["worker-0"]["points"][-1][1], samples[-1]["t"])
+        described = json.loads(self.call("describe", "j", "-o", "json").stdout)["usage"]
+        self.assertEqual({(row["replica"], row["mostMemory"]) for row in described},
+                         {(name, row["most"]["memory"]) for name, row in series.items()})
+        path = os.path.join(self.newest(), "samples.jsonl")
+        os.truncate(path, os.path.getsize(path) - 5)
+        self.assertEqual(sum(len(row["points"]) for row in self.view("j")[1]["usage"]),
+                         sum(len(row["u"]) for row in samples[:-1]))
+
+    def test_a_page_counts_where_runs_are_removed(self):
+        """It is written after the run's bytes were counted, and it may go again."""
+        self.start(job("j", "echo hello"))
+        page = self.call("view").stdout.strip()
+
+        def removed():
+            return self.call("runs", "prune", "--keep-mebibytes", "1", "--dry-run").stdout
+        self.assertEqual(removed(), "")
+        with open(page, "ab") as out:
+            out.write(bytes(2 * 1024 * 1024))
+            out.flush()
+            os.fsync(out.fileno())  # blocks are counted when they are on the disk
+        self.assertIn("j-2", removed())
+        os.remove(page)
+        self.assertEqual(removed(), "")
+
+    def test_describe_has_what_replicas_used_at_most(self):
+        go = os.path.join(self.folder, "go")
+        child = self.begin(job("j", f'echo hello; while [ ! -e "{go}" ]; do sleep 0.05; done'))
+        end = time.monotonic() + program.TIMEOUT
+        while not self.samples():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        self.file("", "go")
+        self.assertEqual(child.wait(), 0)
+        text = self.call("describe", "j").stdout
+        self.assertRegex(text, r"(?m)^ +REPLICA .* DURATION +MOST CPU +MOST MEMORY$")
+        self.assertRegex(text, r"(?m)^ +Master-0 +Succeeded .* \d+% +[\d.]+[KMG]$")
+
     def test_a_folder_that_is_damaged(self):
         folder, _ = self.start(job("j", "echo hello"))
         name = os.path.basename(folder)
@@ -404,6 +472,23 @@ class Browser(Pages):
         self.assertEqual(page.evaluate("document.getElementById('count').textContent"), "4 of 9 lines")
         self.assertEqual(page.evaluate("document.querySelectorAll('#rows mark').length"), 4)
         self.assertEqual((page.problems, page.requests), ([], ["file://" + os.path.join(folder, "view.html")]))
+
+    def test_what_replicas_used(self):
+        """A line for each replica in each panel, with a gap where it did not run."""
+        folder, _ = self.start(job("j", "echo hello", "echo hello"))
+        rows = [{"replica": 0, "job": "j", "name": "master-0"}, {"replica": 1, "job": "j", "name": "worker-0"}]
+        rows += [{"t": t, "d": 1000, "u": [[0, 1, 500, 2048, 0, 0]] + ([[1, 1, 1500, 4096, 0, 7]] if t != 2000 else [])}
+                 for t in (1000, 2000, 3000)]
+        with open(os.path.join(folder, "samples.jsonl"), "w", encoding="utf-8") as out:
+            out.writelines(json.dumps(row) + "\n" for row in rows)
+        self.call("view")
+        page = self.show(os.path.join(folder, "view.html"))
+        self.assertEqual(page.evaluate("[...document.querySelectorAll('[data-usage]')].map(node => "
+                                       "[node.dataset.usage, node.querySelectorAll('polyline').length])"),
+                         [["Processors", 3], ["Memory", 3], ["Written to disks", 3]])
+        self.assertEqual(page.evaluate("document.querySelector('[data-usage=Memory] polyline title').textContent"),
+                         "master-0: at most 2.0 MiB")
+        self.assertEqual(page.problems, [])
 
     def test_a_link_to_a_log(self):
         folder, _ = self.start(job("j", "echo hello", 'echo "worker $RANK"'))

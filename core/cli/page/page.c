@@ -12,10 +12,13 @@
 #include "cli/page/log.h"
 #include "cli/page/text.h"
 #include "local/keep/place.h"
+#include "local/samples/samples.h"
 #include "roundhouse/version.h"
 
 /* Bytes of events that a page has; half of them from the start. */
 #define PAGE_EVENTS_MAX (INT64_C(4) * 1024 * 1024)
+/* Points of what replicas used that a page has, of all together; each is some 40 bytes. */
+#define PAGE_SAMPLES_MAX 40000
 
 /* A time of the run in milliseconds since 1970, which is what scripts count in. */
 static void page_put_time(FILE *out, const char *key, int64_t at)
@@ -97,6 +100,38 @@ static int page_put_jobs(FILE *out, const struct rh_kept *kept)
 	return text.failed ? RH_ENOMEM : 0;
 }
 
+static void page_put_series(FILE *out, const struct rh_samples_series *series)
+{
+	(void)fputs("{\"job\":", out);
+	rh_page_put_string(out, series->job);
+	(void)fputs(",\"replica\":", out);
+	rh_page_put_string(out, series->name);
+	(void)fprintf(out, ",\"most\":{\"cpu\":%.3f,\"memory\":%.0f},\"points\":[", series->cpu_most, series->memory_most);
+	for (size_t i = 0; i < series->count; i++) {
+		const struct rh_samples_point *point = &series->points[i];
+
+		(void)fprintf(out, "%s[%" PRId64 ",%" PRId64 ",%.3f,%.0f,%.0f,%.0f]", i > 0 ? "," : "", point->from, point->to,
+		              point->cpu, point->memory, point->read, point->written);
+	}
+	(void)fputs("]}", out);
+}
+
+/* Milliseconds since the start, processors, bytes, and bytes a second. */
+static int page_put_usage(FILE *out, const struct rh_kept *kept)
+{
+	rh_auto_free char *path = rh_path_join(kept->path, RH_KEEP_SAMPLES);
+	rh_auto_samples_all all = {0};
+	int r = path ? rh_samples_read(path, PAGE_SAMPLES_MAX, &all) : RH_ENOMEM;
+
+	(void)fputs(",\"usage\":[", out);
+	for (size_t i = 0; i < all.count && r == 0; i++) {
+		(void)fputs(i > 0 ? ",\n" : "\n", out);
+		page_put_series(out, &all.series[i]);
+	}
+	(void)fputs("]", out);
+	return r;
+}
+
 static int page_put_logs(FILE *out, const struct rh_kept *kept)
 {
 	rh_auto_page_files files = {0};
@@ -122,6 +157,8 @@ int rh_page_write(FILE *out, const struct rh_kept *kept)
 	r = page_put_head(out, kept);
 	if (r == 0)
 		r = page_put_events(out, kept);
+	if (r == 0)
+		r = page_put_usage(out, kept);
 	if (r == 0)
 		r = page_put_jobs(out, kept);
 	if (r == 0)

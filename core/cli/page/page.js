@@ -59,12 +59,12 @@
 		return Math.floor(s / 3600) + " h " + String(Math.floor(s / 60) % 60).padStart(2, "0") + " min";
 	}
 
+	const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 	function bytes(n) {
-		const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 		let i = 0;
-		for (; n >= 1024 && i + 1 < units.length; i++)
+		for (; n >= 1024 && i + 1 < UNITS.length; i++)
 			n /= 1024;
-		return (i ? n.toFixed(1) : n) + " " + units[i];
+		return (i ? n.toFixed(1) : n) + " " + UNITS[i];
 	}
 
 	function clock(ms) {
@@ -260,16 +260,27 @@
 		return [...rows.values()].filter(row => row.bars.length > 0);
 	}
 
+	const collator = new Intl.Collator("en", {numeric: true});
+	const LEFT = 210, WIDTH = 950;
+
+	function colour(index) {
+		return "hsl(" + Math.round(210 + index * 137.5) % 360 + " 60% 50%)";
+	}
+
+	/* Times of all that is drawn beside the time line, and where they lie: {first, last, x}. */
+	function axisOfTime(rows) {
+		const first = Math.min(start, ...rows.map(row => row.bars[0].from));
+		const last = Math.max(end, first + 1, ...rows.map(row => row.bars[row.bars.length - 1].to));
+		return {first, last, x: at => LEFT + (at - first) / (last - first) * WIDTH};
+	}
+
 	function timeLine() {
 		const rows = attempts();
 		if (!start || rows.length === 0)
 			return;
-		const collator = new Intl.Collator("en", {numeric: true});
 		rows.sort((a, b) => collator.compare(a.name, b.name));
-		const LEFT = 210, WIDTH = 950, HEIGHT = 18, TOP = 24;
-		const first = Math.min(start, ...rows.map(row => row.bars[0].from));
-		const last = Math.max(end, first + 1, ...rows.map(row => row.bars[row.bars.length - 1].to));
-		const x = at => LEFT + (at - first) / (last - first) * WIDTH;
+		const HEIGHT = 18, TOP = 24;
+		const {first, last, x} = axisOfTime(rows);
 		const bottom = TOP + rows.length * HEIGHT;
 		const board = svg("svg", {viewBox: "0 0 " + (LEFT + WIDTH + 40) + " " + (bottom + 8), width: LEFT + WIDTH + 40,
 			role: "img"});
@@ -309,6 +320,64 @@
 		place("line", el("h2", "", "Time line"), el("div", "scroll", board),
 			el("p", "note", "A bar is one start of a container: green ended with 0, red failed, blue runs, grey was stopped. " +
 				"The red line is the first fault; a broken line is a change of the job's state."));
+	}
+
+	/* One panel of what replicas used, on the axis of the time line. */
+	function usagePanel({title, column, inBytes, per}, series, axis) {
+		const TOP = 22, HEIGHT = 90, NAMES = 5;
+		const most = Math.max(0, ...series.map(s => Math.max(...s.points.map(p => p[column]))));
+		const power = inBytes ? Math.min(4, Math.max(0, Math.floor(Math.log2(most || 1) / 10))) : 0;
+		const unit = Math.pow(1024, power);
+		const y = v => TOP + (most > 0 ? 1 - v / most : 1) * HEIGHT;
+		const board = svg("svg", {viewBox: "0 0 " + (LEFT + WIDTH + 40) + " " + (TOP + HEIGHT + 8),
+			width: LEFT + WIDTH + 40, role: "img", "data-usage": title});
+		board.append(svg("text", {x: LEFT, y: 12}, title +
+			(inBytes ? ", " + UNITS[power] + per : "")));
+		for (const v of ticks(0, most / unit, 3)) {
+			board.append(svg("line", {x1: LEFT, x2: LEFT + WIDTH, y1: y(v * unit), y2: y(v * unit), class: "grid"}),
+				svg("text", {x: LEFT - 4, y: y(v * unit) + 4, "text-anchor": "end"}, number(v)));
+		}
+		series.forEach((s, i) => {
+			const name = (jobs.length > 1 ? s.job + "/" : "") + s.replica;
+			const value = v => inBytes ? bytes(v) + per : number(v) + " processors";
+			const label = name + ": at most " + value(Math.max(...s.points.map(p => p[column])));
+			let piece = [];
+			const draw = () => {
+				if (piece.length > 0)
+					board.append(svg("polyline", {points: piece.join(" "), stroke: colour(i)}, svg("title", {}, label)));
+				piece = [];
+			};
+			let ended = -Infinity;
+			for (const p of s.points) {
+				if (p[0] > ended + 500)
+					draw(); // it did not run for a while
+				const at = y(p[column]).toFixed(1);
+				piece.push(axis.x(start + p[0]).toFixed(1) + "," + at, axis.x(start + p[1]).toFixed(1) + "," + at);
+				ended = p[1];
+			}
+			draw();
+			if (i < NAMES)
+				board.append(svg("circle", {cx: 9, cy: TOP + 18 * i + 5, r: 5, fill: colour(i)}),
+					svg("text", {x: 20, y: TOP + 18 * i + 9}, name.length > 22 ? "\u2026" + name.slice(-21) : name));
+		});
+		return board;
+	}
+
+	/* What each replica used, below the time line. */
+	function usage() {
+		const series = (run.usage || []).filter(s => s.points.length > 0);
+		const rows = attempts();
+		if (!start || series.length === 0 || rows.length === 0)
+			return;
+		series.sort((a, b) => collator.compare(a.job + "/" + a.replica, b.job + "/" + b.replica));
+		const axis = axisOfTime(rows);
+		const panels = [{title: "Processors", column: 2}, {title: "Memory", column: 3, inBytes: true, per: ""},
+			{title: "Read from disks", column: 4, inBytes: true, per: "/s"},
+			{title: "Written to disks", column: 5, inBytes: true, per: "/s"}]
+			.filter(panel => panel.column < 4 || series.some(s => s.points.some(p => p[panel.column] > 0)));
+		place("line", el("h2", "", "Use"), el("div", "scroll", ...panels.map(panel => usagePanel(panel, series, axis))),
+			el("p", "note", "What the processes of each replica used, over the same time; the pointer on a line shows its " +
+			"replica. Processors are those of a while, memory is the most of it."));
 	}
 
 	/* Replicas with their outcome, each with its logs. */
@@ -364,15 +433,14 @@
 		board.append(svg("text", {x: LEFT + WIDTH / 2, y: TOP + HEIGHT + 32, "text-anchor": "middle"}, axis.unit));
 		let broken = 0;
 		lines.forEach((line, i) => {
-			const colour = "hsl(" + Math.round(210 + i * 137.5) % 360 + " 60% 50%)";
 			const title = logName(run.logs[line.log]);
 			let piece = [];
 			const draw = () => {
 				if (piece.length === 1) {
 					const [px, py] = piece[0].split(",");
-					board.append(svg("circle", {cx: px, cy: py, r: 2, fill: colour}, svg("title", {}, title)));
+					board.append(svg("circle", {cx: px, cy: py, r: 2, fill: colour(i)}, svg("title", {}, title)));
 				} else if (piece.length > 1) {
-					board.append(svg("polyline", {points: piece.join(" "), stroke: colour}, svg("title", {}, title)));
+					board.append(svg("polyline", {points: piece.join(" "), stroke: colour(i)}, svg("title", {}, title)));
 				}
 				piece = [];
 			};
@@ -657,6 +725,7 @@
 	head();
 	faults();
 	timeLine();
+	usage();
 	replicas();
 	metrics();
 	logs();

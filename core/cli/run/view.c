@@ -144,13 +144,15 @@ static int32_t view_desired(const struct rh_json *job, const char *type)
 	return (int32_t)replicas;
 }
 
-static void view_load(void *arg, const struct rh_run_load *load)
+static int64_t view_load(void *arg, const struct rh_run_load *load)
 {
 	struct rh_text_view *view = arg;
 
 	view->status.load = *load;
+	view->status.load.uses = NULL; /* borrowed for this call */
 	if (view_compose(view))
 		rh_live_show(&view->live);
+	return RH_SECOND;
 }
 
 static void view_see_replicas(struct rh_status_line *shown, const struct rh_json *job,

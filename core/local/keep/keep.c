@@ -17,6 +17,7 @@
 #include "local/keep/place.h"
 #include "local/keep/rows.h"
 #include "local/keep/times.h"
+#include "local/samples/samples.h"
 
 struct rh_keep {
 	struct rh_run_hooks next;
@@ -24,6 +25,7 @@ struct rh_keep {
 	struct rh_json *state; /* NULL: nothing is kept */
 	char *logs;
 	struct rh_times *times;
+	struct rh_samples *samples;
 	struct rh_map *containers; /* of rh_rows_pod() */
 	bool failed;               /* a write failed: nothing further is recorded */
 };
@@ -126,11 +128,16 @@ static void keep_on_partial(void *arg, const char *job, const char *replica, con
 	keep->next.partial(keep->next.arg, job, replica, container, text, length);
 }
 
-static void keep_on_load(void *arg, const struct rh_run_load *load)
+static int64_t keep_on_load(void *arg, const struct rh_run_load *load)
 {
-	const struct rh_keep *keep = arg;
+	struct rh_keep *keep = arg;
+	int64_t shown = keep->next.load ? keep->next.load(keep->next.arg, load) : RH_NEVER;
+	int64_t kept;
 
-	keep->next.load(keep->next.arg, load);
+	if (keep_records(keep) && rh_samples_add(keep->samples, load, rh_clock_monotonic()) < 0)
+		keep_fail(keep, RH_KEEP_SAMPLES);
+	kept = keep_records(keep) ? rh_samples_step(keep->samples) : RH_NEVER;
+	return kept < shown ? kept : shown;
 }
 
 static void keep_on_grown(void *arg, const char *job, const char *replica, const char *container, int64_t from)
@@ -304,7 +311,7 @@ struct rh_run_hooks rh_keep_hooks(struct rh_keep *keep)
 	return (struct rh_run_hooks){
 		.line = keep_on_line,
 		.partial = keep->next.partial ? keep_on_partial : NULL,
-		.load = keep->next.load ? keep_on_load : NULL,
+		.load = keep_on_load,
 		.grown = keep_on_grown,
 		.event = keep_on_event,
 		.job = keep_on_job,
@@ -320,6 +327,7 @@ struct rh_run_hooks rh_keep_hooks(struct rh_keep *keep)
 static int keep_open_parts(struct rh_keep *keep, const struct rh_keep_start *start, struct rh_error *err)
 {
 	rh_auto_free char *times = NULL;
+	rh_auto_free char *samples = NULL;
 	int r = rh_keep_make(start->jobs[0].job->name, keep->state, start->manifest, &keep->folder, err);
 
 	if (r < 0)
@@ -327,8 +335,10 @@ static int keep_open_parts(struct rh_keep *keep, const struct rh_keep_start *sta
 	keep->logs = rh_path_join(keep->folder.path, RH_KEEP_LOGS);
 	times = rh_path_join(keep->folder.path, RH_KEEP_TIMES);
 	keep->times = times ? rh_times_new(times) : NULL;
+	samples = rh_path_join(keep->folder.path, RH_KEEP_SAMPLES);
+	keep->samples = samples ? rh_samples_new(samples, rh_clock_monotonic()) : NULL;
 	keep->containers = rh_map_new();
-	return keep->logs && keep->times && keep->containers ? 0 : rh_fail_oom(err);
+	return keep->logs && keep->times && keep->samples && keep->containers ? 0 : rh_fail_oom(err);
 }
 
 int rh_keep_open(struct rh_keep *keep, const struct rh_keep_start *start, struct rh_error *err)
@@ -384,6 +394,7 @@ void rh_keep_free(struct rh_keep *keep)
 		return;
 	rh_keep_folder_close(&keep->folder);
 	rh_times_free(keep->times);
+	rh_samples_free(keep->samples);
 	rh_rows_forget(keep->containers);
 	rh_json_free(keep->state);
 	rh_free(keep->logs);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -154,12 +155,22 @@ int64_t rh_keep_place_bytes(const char *path)
 	int64_t bytes = 0;
 
 	while (walk && (entry = fts_read(walk))) {
+		if (entry->fts_level == 1 && strcmp(entry->fts_name, RH_KEEP_PAGE) == 0)
+			continue; /* it comes and goes when the rest has been counted */
 		if (entry->fts_statp && (entry->fts_info == FTS_F || entry->fts_info == FTS_D))
 			bytes += (int64_t)entry->fts_statp->st_blocks * 512;
 	}
 	if (walk)
 		(void)fts_close(walk);
 	return bytes;
+}
+
+int64_t rh_keep_place_page_bytes(const char *path)
+{
+	rh_auto_free char *page = rh_path_join(path, RH_KEEP_PAGE);
+	struct stat st;
+
+	return page && lstat(page, &st) == 0 ? (int64_t)st.st_blocks * 512 : 0;
 }
 
 int rh_keep_place_lock(const char *path)

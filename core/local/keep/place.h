@@ -23,7 +23,9 @@
 #define RH_KEEP_JOBS "jobs.yaml"      /**< the objects of the run's files */
 #define RH_KEEP_LOGS "logs"           /**< JOB/REPLICA/CONTAINER.log, unless the user chose another folder */
 #define RH_KEEP_TIMES "times"         /**< JOB/REPLICA/CONTAINER: when which part of a log was written */
-#define RH_KEEP_PAGE "view.html"      /**< the run for a browser; there once `view` has written it */
+#define RH_KEEP_SAMPLES \
+	"samples.jsonl"              /**< what the replicas used (local/samples/samples.h); of a run of some seconds */
+#define RH_KEEP_PAGE "view.html" /**< the run for a browser; there once `view` has written it */
 /** @} */
 
 /** Value of the member `version` of a state. A reader takes the members that it knows and leaves out the others; the
@@ -50,7 +52,7 @@ int rh_keep_place_make(const char *path, struct rh_error *err);
 struct rh_keep_end {
 	int64_t started_at; /**< wall-clock microseconds; 0: unknown */
 	int64_t ended_at;   /**< likewise */
-	int64_t bytes;      /**< on the disk, of the whole folder */
+	int64_t bytes;      /**< on the disk, of the whole folder but for its page */
 };
 
 /** Write the record of the run in @p path, which has ended and whose lock the caller holds. It is not made durable, and
@@ -68,8 +70,10 @@ int rh_keep_place_each(const char *runs, rh_keep_entry_fn *fn, void *arg, struct
 /** Remove the folder of a run, whose lock the caller holds; others see all of it or nothing. @return 0, RH_EIO or
  * RH_ENOMEM */
 int rh_keep_place_remove(const char *runs, const char *name, struct rh_error *err);
-/** @return bytes on the disk of a folder and all below it */
+/** @return bytes on the disk of a run's folder and all below it, but for the page, which `view` writes later */
 int64_t rh_keep_place_bytes(const char *path);
+/** @return bytes on the disk of the page in a run's folder; 0: it has none */
+int64_t rh_keep_place_page_bytes(const char *path);
 /** @return a descriptor with the lock of the run in @p path, close-on-exec, owned by the caller; -1: another process
  * holds it, or it cannot be opened */
 int rh_keep_place_lock(const char *path);

@@ -69,9 +69,13 @@ static int prune_read(const struct prune_runs *runs, struct prune_run *run)
 {
 	rh_auto_free char *path = rh_path_join(runs->place, run->name);
 
+	int r;
+
 	if (!path)
 		return RH_ENOMEM;
-	return rh_keep_end_read(path, &run->end) ? 0 : prune_read_state(runs->prune, path, run);
+	r = rh_keep_end_read(path, &run->end) ? 0 : prune_read_state(runs->prune, path, run);
+	run->end.bytes += rh_keep_place_page_bytes(path);
+	return r;
 }
 
 static int prune_compare(const void *a, const void *b)

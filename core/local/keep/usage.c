@@ -178,16 +178,21 @@ static int64_t usage_number(const char *text, const char *name)
 	return at ? strtoll(at + strlen(name), NULL, 10) : 0;
 }
 
-/* What costs more than a look at its parent. */
-static int usage_fill(struct rh_usage_process *process, char *name)
+static void usage_read_disks(struct rh_usage_process *process)
 {
 	rh_auto_free char *io = usage_file(process->pid, "io", NULL);
+
+	process->read = usage_number(io, "\nread_bytes: ");
+	process->written = usage_number(io, "\nwrite_bytes: ");
+}
+
+/* Takes its name, which it keeps where it has no arguments. */
+static int usage_read_command(struct rh_usage_process *process, char *name)
+{
 	size_t length = 0;
 	rh_auto_free char *words = usage_file(process->pid, "cmdline", &length);
 	rh_auto_str command = {0};
 
-	process->read = usage_number(io, "\nread_bytes: ");
-	process->written = usage_number(io, "\nwrite_bytes: ");
 	while (words && length > 0 && words[length - 1] == '\0')
 		length--;
 	if (words && length > 0)
@@ -267,8 +272,8 @@ static void usage_assign(struct rh_usage *usage)
 	}
 }
 
-/* Keep the processes of replicas. @param whole whether all is to be known of each */
-static int usage_choose(struct rh_usage *usage, bool whole)
+/* Keep the processes of replicas, and look at what costs more than their parents. */
+static int usage_choose(struct rh_usage *usage, bool commands)
 {
 	size_t kept = 0;
 	int r = 0;
@@ -280,7 +285,8 @@ static int usage_choose(struct rh_usage *usage, bool whole)
 			rh_free(process->command);
 			continue;
 		}
-		r = whole ? usage_fill(process, process->command) : 0;
+		usage_read_disks(process);
+		r = commands ? usage_read_command(process, process->command) : 0;
 		usage->processes[kept++] = *process;
 	}
 	usage->process_count = kept;
@@ -315,18 +321,43 @@ int rh_usage_read_below(const pid_t *shims, size_t count, struct rh_usage *ret_u
 	return r == 0 ? usage_choose(ret_usage, false) : r;
 }
 
-int64_t rh_usage_cpu_since(const struct rh_usage *now, const struct rh_usage *before)
+/* @return the same process at an earlier look; NULL: there is none. Its number may be another one's now, which has used
+ * less */
+static const struct rh_usage_process *usage_earlier(const struct rh_usage *before,
+                                                    const struct rh_usage_process *process)
 {
-	int64_t sum = 0;
+	for (size_t i = 0; before && i < before->process_count; i++) {
+		const struct rh_usage_process *old = &before->processes[i];
 
-	for (size_t i = 0; i < now->process_count; i++) {
-		sum += now->processes[i].cpu;
-		for (size_t k = 0; k < before->process_count; k++) {
-			if (before->processes[k].pid == now->processes[i].pid)
-				sum -= before->processes[k].cpu;
-		}
+		if (old->pid == process->pid)
+			return old->cpu <= process->cpu && old->read <= process->read && old->written <= process->written ? old
+			                                                                                                  : NULL;
 	}
-	return sum;
+	return NULL;
+}
+
+void rh_usage_rates(const struct rh_usage *now, const struct rh_usage *before, int64_t time,
+                    struct rh_usage_rate *ret_rates)
+{
+	static const struct rh_usage_process none = {0};
+	double seconds = (double)time / (double)RH_SECOND;
+
+	for (size_t i = 0; i < now->replica_count; i++)
+		ret_rates[i] = (struct rh_usage_rate){0};
+	for (size_t i = 0; i < now->process_count; i++) {
+		const struct rh_usage_process *process = &now->processes[i];
+		const struct rh_usage_process *found = usage_earlier(before, process);
+		const struct rh_usage_process *old = found ? found : &none;
+		struct rh_usage_rate *rate = &ret_rates[process->replica];
+
+		rate->processes++;
+		rate->memory += process->memory;
+		if (time <= 0)
+			continue;
+		rate->cpu += (double)(process->cpu - old->cpu) / (double)time;
+		rate->read += (double)(process->read - old->read) / seconds;
+		rate->written += (double)(process->written - old->written) / seconds;
+	}
 }
 
 void rh_usage_deinit(struct rh_usage *usage)

@@ -46,13 +46,29 @@ struct rh_usage {
  * RH_ENOMEM */
 int rh_usage_read(const struct rh_kept *kept, struct rh_usage *ret_usage);
 /**
- * Look at the processes below some shims alone: their parent, processors, memory and state; replicas have no names.
- * Blocks for files in /proc. @param[out] ret_usage owned by the caller. @return 0 or RH_ENOMEM
+ * Look at the processes below some shims alone: as rh_usage_read(), but replicas have no names, and processes have
+ * those of their programs in place of their commands. Blocks for files in /proc.
+ * @param[out] ret_usage its replicas are in the order of @p shims; owned by the caller. @return 0 or RH_ENOMEM
  */
 int rh_usage_read_below(const pid_t *shims, size_t count, struct rh_usage *ret_usage);
-/** @return time on processors that the processes of @p now have had since @p before, microseconds; one that is new
- * counts from its start */
-int64_t rh_usage_cpu_since(const struct rh_usage *now, const struct rh_usage *before);
+/** What one replica uses. */
+struct rh_usage_rate {
+	size_t processes;
+	int64_t memory; /**< resident, bytes */
+	double cpu;     /**< processors */
+	double read;    /**< from disks, bytes a second */
+	double written; /**< to disks, likewise */
+};
+
+/**
+ * Compare two looks. A process that is new counts from its start; what one that has ended used after @p before is not
+ * known.
+ * @param before NULL: there was none
+ * @param time between the looks, microseconds; not positive: rates are 0
+ * @param[out] ret_rates one for each replica of @p now
+ */
+void rh_usage_rates(const struct rh_usage *now, const struct rh_usage *before, int64_t time,
+                    struct rh_usage_rate *ret_rates);
 /** Free what @p usage has. */
 void rh_usage_deinit(struct rh_usage *usage);
 

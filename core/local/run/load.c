@@ -18,47 +18,78 @@ static int64_t load_thread_time(void)
 	return (int64_t)at.tv_sec * RH_SECOND + at.tv_nsec / 1000;
 }
 
-static int load_look(const struct rh_run *run, struct rh_usage *ret_usage)
+static int load_look(const struct rh_runner_shim *shims, size_t count, struct rh_usage *ret_usage)
 {
-	size_t most = rh_runner_alive(run->runner);
-	rh_auto_free pid_t *shims = rh_alloc_array(most + 1, sizeof(*shims));
+	rh_auto_free pid_t *pids = rh_alloc_array(count + 1, sizeof(*pids));
 
 	*ret_usage = (struct rh_usage){0};
-	return shims ? rh_usage_read_below(shims, rh_runner_shims(run->runner, shims, most), ret_usage) : RH_ENOMEM;
+	for (size_t i = 0; pids && i < count; i++)
+		pids[i] = shims[i].pid;
+	return pids ? rh_usage_read_below(pids, count, ret_usage) : RH_ENOMEM;
 }
 
-static void load_report(const struct rh_run *run, const struct rh_usage *now, int64_t time)
+/* @return time until the next look is wanted */
+static int64_t load_report(const struct rh_run *run, const struct rh_runner_shim *shims, const struct rh_usage *now,
+                           int64_t time)
 {
 	const struct rh_run_hooks *hooks = &run->options->hooks;
-	struct rh_run_load load = {.processes = now->process_count};
+	rh_auto_free struct rh_usage_rate *rates = rh_alloc_array(now->replica_count + 1, sizeof(*rates));
+	rh_auto_free struct rh_run_use *uses = rh_alloc_array(now->replica_count + 1, sizeof(*uses));
+	struct rh_run_load load = {.processes = now->process_count, .time = time, .uses = uses};
 
-	for (size_t i = 0; i < now->process_count; i++)
-		load.memory += now->processes[i].memory;
-	if (time > 0)
-		load.cpu = (double)rh_usage_cpu_since(now, &run->look.usage) / (double)time;
-	hooks->load(hooks->arg, &load);
+	if (!rates || !uses)
+		return LOAD_STEP;
+	rh_usage_rates(now, &run->look.usage, time, rates);
+	for (size_t i = 0; i < now->replica_count; i++) {
+		load.memory += rates[i].memory;
+		load.cpu += rates[i].cpu;
+		if (rates[i].processes == 0)
+			continue;
+		uses[load.use_count++] = (struct rh_run_use){.job = shims[i].job,
+		                                             .replica = shims[i].replica,
+		                                             .processes = rates[i].processes,
+		                                             .cpu = rates[i].cpu,
+		                                             .read = rates[i].read,
+		                                             .written = rates[i].written,
+		                                             .memory = rates[i].memory};
+	}
+	return hooks->load(hooks->arg, &load);
+}
+
+/* @return time until the next look is wanted */
+static int64_t load_step(struct rh_run *run, int64_t clock)
+{
+	struct rh_run_look *look = &run->look;
+	size_t most = rh_runner_alive(run->runner);
+	rh_auto_free struct rh_runner_shim *shims = rh_alloc_array(most + 1, sizeof(*shims));
+	struct rh_usage usage = {0};
+	int64_t wanted;
+
+	if (!shims || load_look(shims, rh_runner_shims(run->runner, shims, most), &usage) < 0) {
+		rh_usage_deinit(&usage);
+		return LOAD_STEP;
+	}
+	wanted = load_report(run, shims, &usage, clock - (look->at > 0 ? look->at : run->clock_start));
+	rh_usage_deinit(&look->usage);
+	look->usage = usage;
+	look->at = clock;
+	return wanted;
 }
 
 void rh_run_load_step(void *arg, int64_t clock)
 {
 	struct rh_run *run = arg;
-	struct rh_run_look *look = &run->look;
 	int64_t before = load_thread_time();
-	struct rh_usage usage;
+	int64_t wanted;
 	int64_t cost;
 
 	if (rh_run_load_deadline(run) > clock)
 		return;
-	if (load_look(run, &usage) == 0) {
-		load_report(run, &usage, clock - (look->at > 0 ? look->at : run->clock_start));
-		rh_usage_deinit(&look->usage);
-		look->usage = usage;
-		look->at = clock;
-	} else {
-		rh_usage_deinit(&usage);
-	}
-	cost = load_thread_time() - before;
-	look->due = clock + (cost * LOAD_SHARE > LOAD_STEP ? cost * LOAD_SHARE : LOAD_STEP);
+	wanted = load_step(run, clock);
+	cost = (load_thread_time() - before) * LOAD_SHARE;
+	if (wanted != RH_NEVER)
+		wanted = clock + (cost > wanted ? cost : wanted);
+	run->look.due = wanted;
 }
 
 int64_t rh_run_load_deadline(void *arg)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/run/load.h
- * @brief What the replicas of a run use, looked at once a second where somebody shows it. For core/local/run alone.
+ * @brief What the replicas of a run use, looked at once a second at most where somebody shows or keeps it. For
+ * core/local/run alone.
  */
 #ifndef RH_LOCAL_RUN_LOAD_H
 #define RH_LOCAL_RUN_LOAD_H

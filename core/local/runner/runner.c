@@ -502,7 +502,7 @@ size_t rh_runner_alive(const struct rh_runner *runner)
 	return count;
 }
 
-size_t rh_runner_shims(const struct rh_runner *runner, pid_t *pids, size_t most)
+size_t rh_runner_shims(const struct rh_runner *runner, struct rh_runner_shim *shims, size_t most)
 {
 	size_t cursor = 0;
 	size_t count = 0;
@@ -513,7 +513,7 @@ size_t rh_runner_shims(const struct rh_runner *runner, pid_t *pids, size_t most)
 		const struct rh_runner_pod *pod = value;
 
 		if (pod->pid > 0)
-			pids[count++] = pod->pid;
+			shims[count++] = (struct rh_runner_shim){pod->pid, pod->job, pod->replica};
 	}
 	return count;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,10 +9,12 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/commands/runs/grid.h"
+#include "cli/commands/runs/sizes.h"
 #include "cli/commands/runs/summary.h"
 #include "cli/output.h"
 #include "cli/run/screen.h"
 #include "local/keep/place.h"
+#include "local/samples/samples.h"
 
 /* Largest file of events that is read, in bytes. */
 #define DESCRIBE_EVENTS_MAX (256U * 1024 * 1024)
@@ -41,8 +44,24 @@ static void describe_head(const struct rh_kept *kept)
 		printf("%-10s %lld\n", "Process:", (long long)kept->pid);
 }
 
-static int describe_replica(struct rh_grid *grid, const struct rh_json *row)
+/* @param logs name of the job's folder of logs */
+static int describe_most(struct rh_grid *grid, const struct rh_samples_all *samples, const char *logs,
+                         const char *replica)
 {
+	const struct rh_samples_series *series = rh_samples_find(samples, logs, replica);
+	char memory[RH_SIZE_SIZE];
+
+	if (!series)
+		return rh_grid_add(grid, "-") < 0 ? RH_ENOMEM : rh_grid_add(grid, "-");
+	if (rh_grid_addf(grid, "%.0f%%", 100 * series->cpu_most) < 0)
+		return RH_ENOMEM;
+	return rh_grid_add(grid, rh_size_format((int64_t)series->memory_most, memory));
+}
+
+static int describe_replica(struct rh_grid *grid, const struct rh_json *row, const struct rh_samples_all *samples,
+                            const char *logs)
+{
+	rh_auto_free char *name = NULL;
 	int64_t index = 0;
 	int64_t code = -1;
 	int64_t restarts = 0;
@@ -59,21 +78,32 @@ static int describe_replica(struct rh_grid *grid, const struct rh_json *row)
 	    (code < 0 ? rh_grid_add(grid, "-") : rh_grid_addf(grid, "%lld", (long long)code)) < 0 ||
 	    rh_grid_addf(grid, "%lld", (long long)restarts) < 0)
 		return RH_ENOMEM;
-	return rh_grid_add(grid, rh_duration_format((int64_t)(seconds * (double)RH_SECOND), took));
+	if (rh_grid_add(grid, rh_duration_format((int64_t)(seconds * (double)RH_SECOND), took)) < 0)
+		return RH_ENOMEM;
+	if (samples->count == 0)
+		return 0;
+	name = rh_asprintf("%s-%lld", type ? type : "", (long long)index);
+	for (char *at = name; at && *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	return name ? describe_most(grid, samples, logs, name) : RH_ENOMEM;
 }
 
-static int describe_replicas(const struct rh_kept *kept, const char *job)
+/* What replicas used at most is known where the run has samples. */
+static int describe_replicas(const struct rh_kept *kept, const struct rh_json *job,
+                             const struct rh_samples_all *samples)
 {
-	static const char *const heads[] = {"  REPLICA", "OUTCOME", "EXIT", "RESTARTS", "DURATION"};
-	rh_auto_grid grid = {.columns = sizeof(heads) / sizeof(heads[0])};
+	static const char *const heads[] = {"  REPLICA", "OUTCOME",  "EXIT",       "RESTARTS",
+	                                    "DURATION",  "MOST CPU", "MOST MEMORY"};
+	const size_t columns = sizeof(heads) / sizeof(heads[0]);
+	rh_auto_grid grid = {.columns = samples->count > 0 ? columns : columns - 2};
 	const struct rh_json *row = rh_json_first(rh_json_get(kept->state, "results"));
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < grid.columns; i++)
 		r = rh_grid_add(&grid, heads[i]);
 	for (; row && r == 0; row = rh_json_next(row)) {
-		if (rh_text_equal(rh_json_string(rh_json_get(row, "job")), job))
-			r = describe_replica(&grid, row);
+		if (rh_text_equal(rh_json_string(rh_json_get(row, "job")), rh_json_string(rh_json_get(job, "name"))))
+			r = describe_replica(&grid, row, samples, rh_json_string(rh_json_get(job, "logs")));
 	}
 	if (r == 0 && grid.count > grid.columns)
 		rh_grid_print(&grid);
@@ -97,7 +127,7 @@ static void describe_fault(const struct rh_json *job)
 	}
 }
 
-static int describe_job(const struct rh_kept *kept, const struct rh_json *job)
+static int describe_job(const struct rh_kept *kept, const struct rh_json *job, const struct rh_samples_all *samples)
 {
 	const char *kind = rh_json_string(rh_json_get(job, "kind"));
 	const char *name = rh_json_string(rh_json_get(job, "name"));
@@ -108,7 +138,7 @@ static int describe_job(const struct rh_kept *kept, const struct rh_json *job)
 	rh_summary_replicas(kept, job, &replicas);
 	printf("\n%s %s/%s: %s, replicas: %s\n", kind ? kind : "", namespace_ ? namespace_ : "", name ? name : "",
 	       rh_summary_state(kept, job), rh_str_text(&replicas));
-	r = describe_replicas(kept, name);
+	r = describe_replicas(kept, job, samples);
 	describe_fault(job);
 	return r;
 }
@@ -166,21 +196,46 @@ static int describe_events(const struct rh_kept *kept)
 	return r;
 }
 
+/* @param[out] ret_samples owned by the caller, also after a failure; what replicas used at most is all that is asked */
+static int describe_read_samples(const struct rh_kept *kept, struct rh_samples_all *ret_samples)
+{
+	rh_auto_free char *path = rh_path_join(kept->path, RH_KEEP_SAMPLES);
+
+	return path ? rh_samples_read(path, 1, ret_samples) : RH_ENOMEM;
+}
+
 static int describe_print(const struct rh_kept *kept)
 {
 	const struct rh_json *job = rh_json_first(rh_json_get(kept->state, "jobs"));
-	int r = 0;
+	rh_auto_samples_all samples = {0};
+	int r = describe_read_samples(kept, &samples);
 
-	describe_head(kept);
+	if (r == 0)
+		describe_head(kept);
 	for (; job && r == 0; job = rh_json_next(job))
-		r = describe_job(kept, job);
+		r = describe_job(kept, job, &samples);
 	return r == 0 ? describe_events(kept) : r;
 }
 
 static int describe_print_json(const struct rh_kept *kept)
 {
 	rh_auto(json) row = rh_summary_json(kept);
+	rh_auto_samples_all samples = {0};
+	struct rh_json *list = row ? rh_json_ensure_array(row, "usage") : NULL;
 
+	if (!list || describe_read_samples(kept, &samples) < 0)
+		return RH_ENOMEM;
+	for (size_t i = 0; i < samples.count; i++) {
+		const struct rh_samples_series *series = &samples.series[i];
+		rh_auto(json) use = rh_json_new_object();
+
+		if (!use || rh_json_set_string(use, "logs", series->job) < 0 ||
+		    rh_json_set_string(use, "replica", series->name) < 0 ||
+		    rh_json_set(use, "mostCpu", rh_json_new_number(series->cpu_most)) < 0 ||
+		    rh_json_set_integer(use, "mostMemory", (int64_t)series->memory_most) < 0 ||
+		    rh_json_append(list, rh_take(use)) < 0)
+			return RH_ENOMEM;
+	}
 	return rh_cli_put_json(row);
 }
 

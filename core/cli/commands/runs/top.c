@@ -58,60 +58,31 @@ static const struct rh_usage *top_before(const struct top_look *before, const ch
 	return NULL;
 }
 
-static const struct rh_usage_process *top_process(const struct rh_usage *usage, int64_t pid)
-{
-	for (size_t i = 0; usage && i < usage->process_count; i++) {
-		if (usage->processes[i].pid == pid)
-			return &usage->processes[i];
-	}
-	return NULL;
-}
-
 /* What one replica uses. */
 struct top_row {
 	const char *run;
 	const struct rh_usage_replica *replica;
-	int64_t processes;
-	int64_t memory;
-	double cpu;     /* processors */
-	double read;    /* bytes a second */
-	double written; /* likewise */
+	struct rh_usage_rate rate;
 };
-
-/* A process that is new counts from its start. */
-static void top_sum(const struct rh_usage *now, const struct rh_usage *before, size_t replica, double seconds,
-                    struct top_row *row)
-{
-	for (size_t i = 0; i < now->process_count; i++) {
-		const struct rh_usage_process *process = &now->processes[i];
-		const struct rh_usage_process *old = top_process(before, process->pid);
-
-		if (process->replica != replica)
-			continue;
-		row->processes++;
-		row->memory += process->memory;
-		row->cpu += (double)(process->cpu - (old ? old->cpu : 0)) / (double)RH_SECOND / seconds;
-		row->read += (double)(process->read - (old ? old->read : 0)) / seconds;
-		row->written += (double)(process->written - (old ? old->written : 0)) / seconds;
-	}
-}
 
 /* Receives each row; returns 0 or RH_ENOMEM. */
 typedef int top_row_fn(void *arg, const struct top_row *row);
 
 static int top_each(const struct top_look *now, const struct top_look *before, top_row_fn *fn, void *arg)
 {
-	double seconds = (double)(now->at - before->at) / (double)RH_SECOND;
 	int r = 0;
 
 	for (size_t i = 0; i < now->runs.count; i++) {
 		const struct rh_usage *usage = &now->usages[i];
 		const char *run = now->runs.items[i].name;
+		rh_auto_free struct rh_usage_rate *rates = rh_alloc_array(usage->replica_count + 1, sizeof(*rates));
 
+		if (!rates)
+			return RH_ENOMEM;
+		rh_usage_rates(usage, top_before(before, run), now->at - before->at, rates);
 		for (size_t k = 0; r == 0 && k < usage->replica_count; k++) {
-			struct top_row row = {.run = run, .replica = &usage->replicas[k]};
+			const struct top_row row = {run, &usage->replicas[k], rates[k]};
 
-			top_sum(usage, top_before(before, run), k, seconds, &row);
 			r = fn(arg, &row);
 		}
 	}
@@ -128,10 +99,10 @@ static int top_add_text(void *arg, const struct top_row *row)
 	int64_t last = row->replica->last_output;
 
 	if (rh_grid_add(grid, row->run) < 0 || rh_grid_addf(grid, "%s/%s", row->replica->job, row->replica->name) < 0 ||
-	    rh_grid_addf(grid, "%lld", (long long)row->processes) < 0 || rh_grid_addf(grid, "%.0f%%", 100 * row->cpu) < 0 ||
-	    rh_grid_add(grid, rh_size_format(row->memory, memory)) < 0 ||
-	    rh_grid_add(grid, rh_size_format((int64_t)row->read, read)) < 0 ||
-	    rh_grid_add(grid, rh_size_format((int64_t)row->written, written)) < 0)
+	    rh_grid_addf(grid, "%zu", row->rate.processes) < 0 || rh_grid_addf(grid, "%.0f%%", 100 * row->rate.cpu) < 0 ||
+	    rh_grid_add(grid, rh_size_format(row->rate.memory, memory)) < 0 ||
+	    rh_grid_add(grid, rh_size_format((int64_t)row->rate.read, read)) < 0 ||
+	    rh_grid_add(grid, rh_size_format((int64_t)row->rate.written, written)) < 0)
 		return RH_ENOMEM;
 	if (last == 0)
 		return rh_grid_add(grid, "-");
@@ -163,11 +134,11 @@ static int top_add_json(void *arg, const struct top_row *row)
 	if (!json || rh_json_set_string(json, "run", row->run) < 0 ||
 	    rh_json_set_string(json, "job", row->replica->job) < 0 ||
 	    rh_json_set_string(json, "replica", row->replica->name) < 0 ||
-	    rh_json_set_integer(json, "processes", row->processes) < 0 ||
-	    rh_json_set(json, "cpu", rh_json_new_number(row->cpu)) < 0 ||
-	    rh_json_set_integer(json, "memory", row->memory) < 0 ||
-	    rh_json_set(json, "readRate", rh_json_new_number(row->read)) < 0 ||
-	    rh_json_set(json, "writeRate", rh_json_new_number(row->written)) < 0 ||
+	    rh_json_set_integer(json, "processes", (int64_t)row->rate.processes) < 0 ||
+	    rh_json_set(json, "cpu", rh_json_new_number(row->rate.cpu)) < 0 ||
+	    rh_json_set_integer(json, "memory", row->rate.memory) < 0 ||
+	    rh_json_set(json, "readRate", rh_json_new_number(row->rate.read)) < 0 ||
+	    rh_json_set(json, "writeRate", rh_json_new_number(row->rate.written)) < 0 ||
 	    rh_json_set(json, "lastOutput",
 	                last ? rh_json_new_string(rh_time_format_micro(last, at)) : rh_json_new_null()) < 0)
 		return RH_ENOMEM;

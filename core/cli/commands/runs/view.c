@@ -165,7 +165,7 @@ static const struct rh_option view_options[] = {
 const struct rh_command rh_command_view = {
 	.name = "view",
 	.synopsis = "[JOB]",
-	.summary = "write a run as one HTML file: time line, first fault, logs with search, metrics",
+	.summary = "write a run as one HTML file: time line, first fault, use of processors and memory, logs, metrics",
 	.details =
 		"JOB is the name of a job or a run, see `roundhouse ls`; without it the newest run counts. The file needs no "
 		"server and no\n"
