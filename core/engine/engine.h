@@ -79,6 +79,13 @@ struct rh_engine_options {
 	 * be about to fail alike; microseconds; 0: not.
 	 */
 	int64_t peer_patience;
+	/**
+	 * Local mode: ends of replicas that are known, and not yet in the status of their pods. A failure is not judged
+	 * before they are, since one of them may have come first. NULL: none are known. Called before each decision.
+	 * @return until when the judgement of a failure of @p job has to wait for them; wall-clock microseconds; 0: for
+	 * none
+	 */
+	int64_t (*awaited)(void *arg, const struct rh_job *job);
 	int64_t backoff_first; /**< per-key retry back-off, microseconds; 0: 5 ms */
 	int64_t backoff_max;   /**< 0: 1000 s */
 };

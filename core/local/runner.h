@@ -105,6 +105,9 @@ struct rh_runner_shim {
 };
 /** Write the pods whose shims run to @p shims, at most @p most. @return how many */
 size_t rh_runner_shims(const struct rh_runner *runner, struct rh_runner_shim *shims, size_t most);
+/** @return until when shims of @p job, as in rh_runner_kill(), may report ends of processes that have ended, or their
+ * first start; monotonic microseconds; 0: all have. Pods that are being stopped do not count. */
+int64_t rh_runner_awaited(const struct rh_runner *runner, const char *job);
 /** @return whether a container runs; @p job as in struct rh_runner_terminal */
 bool rh_runner_runs(const struct rh_runner *runner, const char *job, const char *replica, const char *container);
 /** Build the path of a container's log below @p log_dir. @return owned by the caller; NULL: out of memory */

@@ -105,6 +105,7 @@ static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, 
 		.held = entry->progress.held,
 		.patience = options->patience,
 		.peer_patience = options->peer_patience,
+		.awaited = options->awaited ? options->awaited(options->arg, entry->job) : 0,
 		.now = entry->engine->now,
 		.steps = options->steps,
 	};

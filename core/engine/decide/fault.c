@@ -291,17 +291,28 @@ static bool fault_peers_run(const struct rh_decision *decision)
 	return false;
 }
 
-bool rh_decide_fault_waits(struct rh_decision *decision)
+/* @return until when peers that run may still show the cause, or fail alike; 0: there are none */
+static int64_t fault_peers_until(const struct rh_decision *decision)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
-	int64_t now = decision->world->now;
 	int64_t patience = fault_patience(decision, (enum rh_blame)fault->blame);
 
 	/* a clock that was set back does not extend the wait */
-	if (!fault_is_current(decision) || fault->until <= now || fault->until > now + patience ||
-	    !fault_peers_run(decision))
+	return fault->until <= decision->world->now + patience && fault_peers_run(decision) ? fault->until : 0;
+}
+
+bool rh_decide_fault_waits(struct rh_decision *decision)
+{
+	int64_t until;
+
+	if (!fault_is_current(decision))
 		return false;
-	rh_decision_wake(decision, fault->until);
+	until = fault_peers_until(decision);
+	if (until < decision->world->awaited)
+		until = decision->world->awaited;
+	if (until <= decision->world->now)
+		return false;
+	rh_decision_wake(decision, until);
 	return true;
 }
 

@@ -52,6 +52,15 @@ static int run_addresses(void *arg, const struct rh_job *job, int32_t attempt, s
 	return r < 0 ? rh_fail(err, r, "%s", local.message) : 0;
 }
 
+static int64_t run_awaited(void *arg, const struct rh_job *job)
+{
+	const struct rh_run *run = arg;
+	const struct rh_run_job *mine = rh_run_job_of(run, job->uid);
+	int64_t until = mine ? rh_runner_awaited(run->runner, mine->log_name) : 0;
+
+	return until > 0 ? until - run->clock_start + run->wall_start : 0;
+}
+
 static const struct rh_json *run_find(void *arg, const char *kind, const char *namespace_, const char *name)
 {
 	const struct rh_run *run = arg;
@@ -309,14 +318,27 @@ static int run_add_sources(struct rh_run *run, struct rh_error *err)
 	return r;
 }
 
-/* Each pod needs a descriptor; the limit is raised only where it is needed, since pods inherit it. */
+/* Each pod needs a descriptor for its shim, and one for each container. */
+static rlim_t run_job_descriptors(const struct rh_job *job)
+{
+	rlim_t need = 0;
+
+	for (size_t i = 0; i < job->spec_count; i++) {
+		size_t containers = rh_json_size(rh_json_at(job->specs[i].template_, "spec.containers"));
+
+		need += (rlim_t)job->specs[i].replicas * (1 + containers);
+	}
+	return need;
+}
+
+/* The limit is raised only where it is needed, since pods inherit it. */
 static void run_raise_limit(const struct rh_run *run)
 {
 	rlim_t need = RUN_DESCRIPTORS;
 	struct rlimit limit;
 
 	for (size_t i = 0; i < run->job_count; i++)
-		need += run->jobs[i].record_count;
+		need += run_job_descriptors(run->jobs[i].job);
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= need)
 		return;
 	limit.rlim_cur = limit.rlim_max < need ? limit.rlim_max : need;
@@ -342,7 +364,8 @@ static int run_open_engine(struct rh_run *run, struct rh_error *err)
 	                                          .store = rh_memory_store_face(run->store),
 	                                          .addresses = run_addresses,
 	                                          .arg = run,
-	                                          .peer_patience = RUN_PEER_PATIENCE};
+	                                          .peer_patience = RUN_PEER_PATIENCE,
+	                                          .awaited = run_awaited};
 
 	return rh_engine_new(&options, &run->engine, err);
 }

@@ -107,6 +107,7 @@ static void channel_take_report(struct rh_runner_pod *pod, const struct rh_json 
 	container = rh_runner_pod_container(pod, report.container, report.init);
 	if (!container)
 		return;
+	rh_runner_end_report(pod, container, &report);
 	container->report = report;
 	container->reported = true;
 	container->ran = container->ran || report.running;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "base/os/clock.h"
 #include "local/devices.h"
 #include "local/runner.h"
 #include "local/runner/pod.h"
@@ -27,10 +28,15 @@ struct rh_runner {
 	bool devices_used[RH_DEVICES_MAX]; /**< given to a pod and locked */
 	int64_t orphans_until;             /**< monotonic time until which to look for orphans of dead shims; 0: none */
 	int64_t due;                       /**< deadline of the next step, monotonic */
+	int waits;                         /**< of rh_shim_limits_open_waits(); owned; -1: none */
+	int64_t waited;                    /**< rh_shim_limits_waited() at the last rest */
 	bool child_ended;                  /**< SIGCHLD came */
 	bool was_subreaper;                /**< subreaper attribute of this process before */
 };
 
+/** How long after the end of a process its shim may take to report it, microseconds: the search for the first fault
+ * waits for no longer. It has to read the output and end what the process left, for which a leftover has a second. */
+#define RH_RUNNER_REPORT_PATIENCE (10 * RH_SECOND)
 /** Passed descriptors are first moved above this number, so that neither has the target number of another. */
 #define RUNNER_FD_SAFE 10
 
@@ -46,6 +52,12 @@ void rh_runner_unlink(const struct rh_runner_pod *pod);
 void rh_runner_drop_gpus(struct rh_runner_pod *pod);
 /** Read the messages of the shim; close the channel at their end. */
 void rh_runner_receive(struct rh_runner_pod *pod);
+/** Call this before waiting for events: an end that is seen after the wait counts from its start. */
+void rh_runner_end_rest(struct rh_runner *runner);
+/** Take a report of the container's shim, before it becomes the latest one: watch the first process of a container that
+ * has started; in the report of an end, set the time at which the runner saw it, if it did. */
+void rh_runner_end_report(const struct rh_runner_pod *pod, struct rh_runner_container *container,
+                          struct rh_shim_report *report);
 /** Let the shim stop all containers, with the pod's grace period. */
 void rh_runner_stop(struct rh_runner_pod *pod);
 /** Let the shim kill all containers. */

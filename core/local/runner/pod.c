@@ -12,6 +12,9 @@
 
 static void pod_container_deinit(struct rh_runner_container *container)
 {
+	rh_loop_unwatch(container->watch);
+	if (container->process >= 0)
+		(void)close(container->process);
 	rh_free(container->name);
 	rh_free(container->image);
 	rh_free(container->last_lines);
@@ -129,6 +132,19 @@ const char *rh_runner_pod_phase(const struct rh_runner_pod *pod)
 			return "Pending";
 	}
 	return pod->stage == RH_RUNNER_STARTED ? "Running" : "Pending";
+}
+
+bool rh_runner_pod_over(const struct rh_runner_pod *pod)
+{
+	for (size_t i = 0; i < pod->container_count; i++) {
+		const struct rh_runner_container *container = &pod->containers[i];
+
+		if (container->init && !container->sidecar && pod_container_over(container) && container->report.exit_code != 0)
+			return true;
+		if (!container->sidecar && !pod_container_over(container))
+			return false;
+	}
+	return true;
 }
 
 static int pod_set_time(struct rh_json *object, const char *key, int64_t time, bool micro)

@@ -28,9 +28,14 @@ struct rh_runner_container {
 	struct rh_shim_report ended;  /**< its last end; finished_at 0: none */
 	char *last_lines;             /**< of that end, when it failed; NULL: none */
 	struct rh_log log;
-	int64_t log_start;   /**< size of the log when the present instance started */
-	bool grown;          /**< the log may have unread data */
-	int64_t partial_due; /**< monotonic time at which the start of a line is passed on; 0: none waits */
+	int64_t log_start;           /**< size of the log when the present instance started */
+	bool grown;                  /**< the log may have unread data */
+	int64_t partial_due;         /**< monotonic time at which the start of a line is passed on; 0: none waits */
+	int process;                 /**< descriptor of its first process (pidfd) while that runs; -1: none */
+	struct rh_loop_watch *watch; /**< of it */
+	struct rh_runner *runner;    /**< while it is watched; borrowed */
+	int64_t gone_at;             /**< when that process was seen to have ended; wall-clock microseconds; 0: not */
+	int64_t await_until; /**< until when the pod's status may lack that end; monotonic microseconds; 0: none is known */
 };
 
 /** Stage of a pod. */
@@ -70,6 +75,7 @@ struct rh_runner_pod {
 	int32_t escalations;    /**< number of escalations so far */
 	int64_t created_at;     /**< wall-clock microseconds, likewise below */
 	int64_t started_at;     /**< when its shim was started; 0: not yet */
+	int64_t await_until;    /**< until when its shim may send its first report; monotonic microseconds */
 	int64_t initialized_at; /**< when its init containers ended; 0: not yet */
 	int64_t ready_at;       /**< when ready last changed */
 	bool ready;
@@ -89,6 +95,9 @@ struct rh_runner_container *rh_runner_pod_container(struct rh_runner_pod *pod, c
 void rh_runner_pod_settle(struct rh_runner_pod *pod, int64_t now);
 /** @return "Pending", "Running", "Succeeded" or "Failed", as a kubelet sets it; static storage */
 const char *rh_runner_pod_phase(const struct rh_runner_pod *pod);
+/** @return whether all containers but sidecars have ended and will not be restarted, or an init container failed for
+ * good: the pod ends as soon as its shim does */
+bool rh_runner_pod_over(const struct rh_runner_pod *pod);
 /** @return {"status": …} for a merge patch, owned by the caller; NULL: out of memory */
 struct rh_json *rh_runner_pod_status(const struct rh_runner_pod *pod) __attribute__((warn_unused_result));
 /** Close descriptors and free @p pod. NULL is ignored. */

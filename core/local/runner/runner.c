@@ -16,6 +16,7 @@
 #include "job/pod.h"
 #include "local/run.h"
 #include "local/runner/parts.h"
+#include "local/shim/limits.h"
 
 /* Most pods to start in one step, so that the loop still processes events of others. */
 #define RUNNER_STARTS_PER_TURN 4
@@ -55,6 +56,7 @@ static int runner_add_containers(struct rh_runner_pod *pod, const struct rh_json
 		const char *name = rh_json_string(rh_json_get(item, "name"));
 		const char *image = rh_json_string(rh_json_get(item, "image"));
 
+		container->process = -1;
 		container->init = init;
 		container->sidecar = init && rh_text_equal(rh_json_string(rh_json_get(item, "restartPolicy")), "Always");
 		container->name = rh_strdup(name ? name : "");
@@ -422,6 +424,7 @@ void rh_runner_step(struct rh_runner *runner, int64_t now)
 			runner_forget(pod);
 	}
 	runner->due = round.due;
+	rh_runner_end_rest(runner);
 }
 
 int64_t rh_runner_deadline(const struct rh_runner *runner)
@@ -455,6 +458,7 @@ static int runner_open(struct rh_runner *runner, struct rh_error *err)
 	int before = 0;
 	int r;
 
+	runner->waits = rh_shim_limits_open_waits("");
 	runner->pods = rh_map_new();
 	runner->noted = rh_map_new();
 	if (!runner->pods || !runner->noted)
@@ -578,5 +582,7 @@ void rh_runner_free(struct rh_runner *runner)
 	rh_map_free(runner->pods);
 	rh_map_free(runner->noted);
 	rh_free(runner->program);
+	if (runner->waits >= 0)
+		(void)close(runner->waits);
 	rh_free(runner);
 }

@@ -396,6 +396,7 @@ void rh_runner_start(struct rh_runner_pod *pod, const struct rh_json *object, in
 	if (r == 0) {
 		pod->stage = RH_RUNNER_STARTED;
 		pod->started_at = now;
+		pod->await_until = rh_clock_monotonic() + RH_RUNNER_REPORT_PATIENCE;
 		return;
 	}
 	rh_runner_drop_gpus(pod);

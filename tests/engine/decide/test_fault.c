@@ -162,6 +162,19 @@ static const struct worlds_row wait_rows[] = {
 	{"until it is over: a cause", NEVER,
      RUNNING "; peers 1; pod master-0 Failed code=1 at=-3 " RAISED "; " CAUSE("2026-01-01T00:00:00.000000Z"),
      "ledger: attempt 0; counted u-master-0; fault Master-0 code 1 attempt 0\n" ENDS(BAD_BATCH)},
+	{"an end that no peer has to explain waits for one that is known and not reported", NEVER,
+     RUNNING "; awaited 3; pod master-0 Failed code=1 at=-3",
+     "ledger: attempt 0; fault Master-0 code 1 attempt 0\n"
+     "status: Created=True/PyTorchJobCreated Running=True/PyTorchJobRunning; Master 0/0/1; Worker 3/0/0; started\n"
+     "wake at 2026-01-01T00:00:03Z\n"},
+	{"a cause waits for one longer than for peers that run", NEVER,
+     RUNNING "; peers 1; awaited 3; pod master-0 Failed code=1 at=-3 " RAISED,
+     "ledger: attempt 0; fault Master-0 code 1 attempt 0\n"
+     "status: Created=True/PyTorchJobCreated Running=True/PyTorchJobRunning; Master 0/0/1; Worker 3/0/0; started\n"
+     "wake at 2026-01-01T00:00:03Z\n"},
+	{"until that is over", NEVER,
+     RUNNING "; peers 1; awaited 0; pod master-0 Failed code=1 at=-3 " RAISED "; " CAUSE("2026-01-01T00:00:00.000000Z"),
+     "ledger: attempt 0; counted u-master-0; fault Master-0 code 1 attempt 0\n" ENDS(BAD_BATCH)},
 	{"a victim waits for peers that run", NEVER, RUNNING "; pod master-0 Failed code=1 at=-3 " CLOSED, WAITS},
 	{"until it is over: several run, and none can be named", NEVER,
      RUNNING "; pod master-0 Failed code=1 at=-3 " CLOSED "; " LEDGER("2026-01-01T00:00:00.000000Z"),

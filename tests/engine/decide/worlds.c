@@ -525,6 +525,8 @@ static void worlds_do_more(struct worlds *worlds, const char *verb, const char *
 		worlds->patience = strtol(word, NULL, 10) * RH_SECOND;
 	else if (strcmp(verb, "peers") == 0 && worlds_word(&rest, word))
 		worlds->peer_patience = strtol(word, NULL, 10) * RH_SECOND;
+	else if (strcmp(verb, "awaited") == 0 && worlds_word(&rest, word))
+		worlds->awaited = worlds_time(worlds, word);
 	else if (strcmp(verb, "gang") == 0 && worlds_word(&rest, word))
 		assert_int_equal(rh_gang_parse(word, &worlds->gang, NULL), 0);
 	else
@@ -601,6 +603,7 @@ struct rh_world worlds_view(const struct worlds *worlds)
 		.held = worlds->held.replica_count > 0 ? &worlds->held : NULL,
 		.patience = worlds->patience,
 		.peer_patience = worlds->peer_patience,
+		.awaited = worlds->awaited,
 		.now = worlds->now,
 		.steps = &worlds->steps,
 	};

@@ -69,6 +69,7 @@ struct worlds {
 	struct rh_job_status held;
 	int64_t patience;
 	int64_t peer_patience;
+	int64_t awaited;
 	struct rh_clock_steps steps;
 	int64_t now;
 };
