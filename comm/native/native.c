@@ -171,17 +171,18 @@ static int32_t native_collective(void *self, const struct rh_comm_op *op, uint64
 static int32_t native_explain(const struct native *native, const struct native_message *message)
 {
 	const struct native_channel *channel = message->channel;
+	const struct rh_comm_team *team = native->team;
 	char words[100];
 	char text[160];
 
+	if (message->status == RH_COMM_EINVAL)
+		return team->fail(team->core, RH_COMM_EINVAL, channel->peer,
+		                  "a message has another length than the receiver expects");
 	if (message->status != RH_COMM_EPEER)
-		return native->team->fail(native->team->core, message->status, channel->peer,
-		                          message->status == RH_COMM_EINVAL
-		                              ? "a message has another length than the receiver expects"
-		                              : "out of memory");
-	(void)snprintf(text, sizeof(text), "the connection to rank %d is lost: %s", (int)channel->peer,
+		return team->fail(team->core, message->status, RH_COMM_NO_RANK, "out of memory");
+	(void)snprintf(text, sizeof(text), "the connection is lost: %s",
 	               channel->number ? strerror_r(channel->number, words, sizeof(words)) : "closed");
-	return native->team->fail(native->team->core, RH_COMM_EPEER, channel->peer, text);
+	return team->fail(team->core, RH_COMM_EPEER, channel->peer, text);
 }
 
 static int32_t native_test_message(struct native *native, struct native_message *message)

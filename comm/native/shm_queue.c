@@ -90,12 +90,10 @@ int32_t native_shm_queue_post(struct native_shm_queue *queue, const struct rh_co
 
 static int32_t shm_queue_report_mismatch(const struct native_shm_queue *queue)
 {
-	char text[80];
-
 	if (queue->odd == RH_COMM_NO_RANK)
 		return RH_COMM_BUSY;
-	(void)snprintf(text, sizeof(text), "rank %d does another collective than this rank", (int)queue->odd);
-	return queue->team->fail(queue->team->core, RH_COMM_EINVAL, queue->odd, text);
+	return queue->team->fail(queue->team->core, RH_COMM_EINVAL, queue->odd,
+	                         "it does another collective than this rank");
 }
 
 int32_t native_shm_queue_test(struct native_shm_queue *queue, struct native_shm_task *task)

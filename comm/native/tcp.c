@@ -182,7 +182,7 @@ static int32_t tcp_accept_all(struct tcp_opening *opening)
 		if (r < 0)
 			return r;
 		if (left <= 0)
-			return tcp_fail(team, RH_COMM_ETIME, missing, "the rank did not connect in time");
+			return tcp_fail(team, RH_COMM_ETIME, missing, "it did not connect in time");
 		if (poll(&set, 1, (int)(left / 1000) + 1) > 0)
 			tcp_accept(opening);
 	}

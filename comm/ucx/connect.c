@@ -197,7 +197,7 @@ static int32_t connect_peer(struct ucx *ucx, int32_t rank, char *address)
 	if (status == UCS_OK)
 		return 0;
 	peer->ep = NULL;
-	return ucx_fail(ucx, RH_COMM_EBACKEND, rank, "UCX finds no transport to a rank", status);
+	return ucx_fail(ucx, RH_COMM_EBACKEND, rank, "UCX finds no transport to it", status);
 }
 
 /* Exchange a message of nothing with every rank on another host. @return whether all went through, in time and alive */

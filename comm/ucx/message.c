@@ -74,17 +74,14 @@ void ucx_messages_free(struct ucx *ucx)
 
 int32_t ucx_message_result(const struct ucx *ucx, int32_t peer, ucs_status_t status, bool fits)
 {
-	char text[64];
-
 	if (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && !fits))
 		return ucx->team->fail(ucx->team->core, RH_COMM_EINVAL, peer,
 		                       "a message has another length than the receiver expects");
 	if (status == UCS_OK)
 		return 0;
 	if (status == UCS_ERR_NO_MEMORY)
-		return ucx->team->fail(ucx->team->core, RH_COMM_ENOMEM, peer, "out of memory");
-	(void)snprintf(text, sizeof(text), "the connection to rank %d is lost", (int)peer);
-	return ucx_fail(ucx, RH_COMM_EPEER, peer, text, status);
+		return ucx->team->fail(ucx->team->core, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	return ucx_fail(ucx, RH_COMM_EPEER, peer, "the connection is lost", status);
 }
 
 static int32_t message_end(struct ucx *ucx, struct ucx_work *work, ucs_status_t status)

@@ -63,7 +63,10 @@ struct rh_comm_team {
 	int64_t (*get)(void *core, const char *key, void *value, size_t room);
 	/** Read a setting: RH_COMM_<NAME>_<key> or configuration. @return borrowed, or NULL */
 	const char *(*setting)(void *core, const char *key);
-	/** Say how open() or an operation failed. @return @p code */
+	/**
+	 * Say how open() or an operation failed. @param rank of the team, at fault; or RH_COMM_NO_RANK. @param text names
+	 * no rank: the core says which one it is in the world, and in which group. @return @p code
+	 */
 	int32_t (*fail)(void *core, int32_t code, int32_t rank, const char *text);
 	/** out[i] = a[i] op b[i]; out may be a or b. AVG is SUM here: who has the total divides it. */
 	void (*reduce)(void *out, const void *a, const void *b, size_t count, int32_t type, int32_t reduce);

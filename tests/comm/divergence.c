@@ -128,6 +128,58 @@ void divergence_check(const char *backend, bool no_shm)
 	}
 }
 
+/*
+ * Ranks 2 and 1 are a group, in which they are 0 and 1. Messages have the numbers of the world, and say which group it
+ * is: of what was posted, and of what a backend found out by itself.
+ */
+static int diverge_in_group(struct rh_comm *comm, const void *arg)
+{
+	static const int32_t ranks[] = {2, 1};
+	static const struct rh_comm_op ops[][2] = {
+		{OP(RH_COMM_BROADCAST, 10, RH_COMM_U8, 0, 0), OP(RH_COMM_BROADCAST, 10, RH_COMM_U8, 0, 1)},
+		{OP(RH_COMM_SEND, 5, RH_COMM_U8, 0, 1), OP(RH_COMM_RECV, 10, RH_COMM_U8, 0, 0)}};
+	static char bytes[10];
+	struct rh_comm_op barrier = {.size = sizeof(barrier), .what = RH_COMM_BARRIER};
+	bool messages = *(const bool *)arg;
+	bool odd = rh_comm_rank(comm) == 1;
+	struct rh_comm_op op = ops[messages][odd];
+	struct rh_comm_error err = {0};
+	struct rh_comm *group = NULL;
+	bool good;
+
+	op.in = bytes;
+	op.out = bytes;
+	/* who is not a member has come, too: an error ends its start, else */
+	if (rh_comm_run(comm, &barrier, &err) != 0)
+		return 2;
+	if (rh_comm_rank(comm) > 0 && rh_comm_group(comm, ranks, 2, &group, &err) == 0 &&
+	    rh_comm_run(group, &op, &err) == 0)
+		(void)rh_comm_run(group, &barrier, &err);
+	if (messages)
+		good = !odd || strstr(err.text, ": rank 2 of the group of ranks 2, 1: a message has another length");
+	else
+		good = !group || (strstr(err.text, " of the group of ranks ") && strstr(err.text, "rank 1 broadcast") &&
+		                  strstr(err.text, "from rank 2") && strstr(err.text, "from rank 1"));
+	if (!good)
+		(void)fprintf(stderr, "rank %d: %s\n", (int)rh_comm_rank(comm), err.text);
+	if (odd || !group)
+		(void)rh_comm_run(comm, &barrier, &err);
+	rh_comm_free(group);
+	return good ? 0 : 1;
+}
+
+void divergence_check_group(const char *backend, bool no_shm)
+{
+	static const bool messages[] = {false, true};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct ranks_plan plan = {
+			.world = 3, .no_shm = no_shm, .backend = backend, .fn = diverge_in_group, .arg = &messages[i]};
+
+		ranks_run(&plan);
+	}
+}
+
 /* Where a rank is stopped. */
 enum place { IN_WORLD, IN_GROUP, IN_GROUPING, IN_BATCH, IN_ALL_TO_ALL_V, IN_REDUCE_SCATTER_V, PLACES };
 

@@ -52,8 +52,7 @@ static const char *print_op(const struct rh_trace_op *op, char *text, size_t roo
 	bool message = op->what == RH_COMM_SEND || op->what == RH_COMM_RECV;
 	char whole[OP_ROOM];
 
-	posted.peer = op->peer;
-	rh_comm_label_text(rh_comm_label(&posted), whole, sizeof(whole));
+	rh_comm_label_text(rh_comm_label(&posted, op->peer), whole, sizeof(whole));
 	if (rh_comm_is_listed(op->what))
 		(void)snprintf(text, room, "%s", rh_comm_what_name(op->what));
 	else if (message)

@@ -11,6 +11,7 @@
 #include "comm/core/bootstrap/protocol/label.h"
 #include "comm/core/bootstrap/server_diagnosis.h"
 #include "comm/core/error.h"
+#include "comm/core/group.h"
 
 /* A rank that does not answer for this long is stopped. */
 #define INQUIRY_PATIENCE (RH_COMM_SECOND / 2)
@@ -213,20 +214,52 @@ struct divergence {
 	size_t place;
 };
 
+/*
+ * " of the group of ranks 1, 3", of the world "". Which ranks a group has is known of inquiries that a rank asked for;
+ * of others when all have answered: members say how far they are.
+ */
+static void diagnosis_group_text(const struct rh_comm_server *server, char *text, size_t room)
+{
+	const struct server_inquiry *inquiry = &server->inquiry;
+	int32_t *members = inquiry->count > 0 ? NULL : calloc((size_t)server->world, sizeof(*members));
+	int32_t count = 0;
+	int32_t answers = 0;
+
+	for (int32_t rank = 0; members && rank < server->world; rank++) {
+		const struct rh_comm_answer *answer = diagnosis_answer(server, rank);
+
+		answers += answer != NULL;
+		if (answer && answer->reached > 0)
+			members[count++] = rank;
+	}
+	if (inquiry->end.query.group == 0)
+		text[0] = '\0';
+	else if (inquiry->count > 0)
+		(void)rh_comm_ranks_text(inquiry->ranks, inquiry->count, text, room);
+	else if (answers == server->world)
+		(void)rh_comm_ranks_text(members, count, text, room);
+	else
+		(void)snprintf(text, room, " of a group");
+	free(members);
+}
+
 static void diagnosis_end_odd(struct rh_comm_server *server, const struct divergence *divergence)
 {
 	const struct rh_comm_query *query = &server->inquiry.end.query;
 	unsigned long long number = query->needed - RH_COMM_REACHED_OPEN + divergence->place + 1 - RH_COMM_REMEMBERED;
 	struct rh_comm_end end = {.code = RH_COMM_EINVAL, .rank = divergence->odd};
 	char texts[2][LABEL_ROOM];
+	char text[2 * LABEL_ROOM + 40];
+	char group[LABEL_ROOM];
 
 	rh_comm_label_text(diagnosis_label(server, divergence->odd, divergence->place), texts[0], LABEL_ROOM);
 	rh_comm_label_text(diagnosis_label(server, divergence->other, divergence->place), texts[1], LABEL_ROOM);
-	(void)snprintf(end.text, sizeof(end.text),
-	               "ranks post different collectives as number %llu%s: rank %d %s, rank %d %s; all must post the same "
-	               "ones in the same order",
-	               number, query->group != 0 ? " of a group" : "", (int)divergence->odd, texts[0],
-	               (int)divergence->other, texts[1]);
+	diagnosis_group_text(server, group, sizeof(group));
+	(void)snprintf(end.text, sizeof(end.text), "ranks post different collectives as number %llu%s: ", number, group);
+	(void)snprintf(text, sizeof(text), "rank %d %s, rank %d %s", (int)divergence->odd, texts[0], (int)divergence->other,
+	               texts[1]);
+	diagnosis_append(&end, text);
+	diagnosis_append(&end, "; all must post the same ones in the same order");
 	rh_comm_server_end(server, &end);
 }
 

@@ -6,6 +6,7 @@
 #include "comm/core/collective/parts.h"
 #include "comm/core/collective/schedule.h"
 #include "comm/core/error.h"
+#include "comm/core/group.h"
 
 struct rh_comm_counted {
 	struct rh_comm *comm;
@@ -92,13 +93,14 @@ static int32_t counted_compare(const struct rh_comm_counted *counted, int32_t ra
 {
 	struct rh_comm *comm = counted->comm;
 	int32_t odd = rh_comm_world_rank(comm, rank);
+	char group[120];
 
 	if (found == (int64_t)wanted)
 		return 0;
 	return rh_comm_fail(&comm->error, RH_COMM_EINVAL, odd,
 	                    "%s%s: rank %d has %lld elements for rank %d, which expects %zu of it; the counts of both "
 	                    "must agree",
-	                    rh_comm_what_name(counted->op.what), comm->is_group ? " of a group" : "", (int)odd,
+	                    rh_comm_what_name(counted->op.what), rh_comm_group_text(comm, group, sizeof(group)), (int)odd,
 	                    (long long)found, (int)rh_comm_world_rank(comm, comm->rank), wanted);
 }
 

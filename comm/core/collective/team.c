@@ -10,11 +10,13 @@
 #include "comm/core/collective/reduce.h"
 #include "comm/core/collective/team.h"
 #include "comm/core/error.h"
+#include "comm/core/group.h"
 #include "comm/core/thread.h"
 
 #define KEY_ROOM 256
 #define HOST_ROOM 128
 #define BOOT_ROOM 64
+#define GROUP_ROOM 120
 
 /* What a rank publishes about its host. */
 struct team_place {
@@ -195,9 +197,15 @@ static const char *team_setting(void *core, const char *key)
 static int32_t team_fail(void *core, int32_t code, int32_t rank, const char *text)
 {
 	struct rh_comm *comm = core;
+	const char *name = comm->module.backend->name;
+	char group[GROUP_ROOM];
 
+	/* a backend knows ranks of its team, and people those of the world */
 	rank = rh_comm_world_rank(comm, rank);
-	return rh_comm_fail(&comm->error, code, rank, "%s: %s", comm->module.backend->name, text);
+	if (rank == RH_COMM_NO_RANK)
+		return rh_comm_fail(&comm->error, code, rank, "%s: %s", name, text);
+	return rh_comm_fail(&comm->error, code, rank, "%s: rank %d%s: %s", name, (int)rank,
+	                    rh_comm_group_text(comm, group, sizeof(group)), text);
 }
 
 static void team_tuned(void *core, int32_t what, size_t bytes, const char **ret_algorithm, size_t *ret_chunk)

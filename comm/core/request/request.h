@@ -86,7 +86,8 @@ static inline uint64_t rh_comm_request_trace(struct rh_comm *comm, const struct 
 static inline uint64_t rh_comm_request_record(struct rh_comm *comm, const struct rh_comm_op *op)
 {
 	bool listed = op->what == RH_COMM_ALL_GATHER_V || op->what == RH_COMM_REDUCE_SCATTER_V;
-	uint64_t label = listed ? rh_comm_label_listed(op, comm->size) : rh_comm_label(op);
+	uint64_t label =
+		listed ? rh_comm_label_listed(op, comm->size) : rh_comm_label(op, rh_comm_world_rank(comm, op->peer));
 
 	comm->history = rh_comm_history(comm->history, label);
 	comm->labels[++comm->posted % RH_COMM_REMEMBERED] = label;

@@ -19,6 +19,13 @@
 
 #include "comm/divergence.h"
 
+static void test_divergence__a_group_is_named_with_ranks_of_the_world(void **state)
+{
+	(void)state;
+	divergence_check_group("native", false);
+	divergence_check_group("native", true);
+}
+
 static void test_divergence__in_shared_memory(void **state)
 {
 	(void)state;
@@ -165,6 +172,7 @@ static void test_divergence__a_rank_stopped_while_all_meet(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_divergence__a_group_is_named_with_ranks_of_the_world),
 		cmocka_unit_test(test_divergence__in_shared_memory),
 		cmocka_unit_test(test_divergence__over_tcp),
 		cmocka_unit_test(test_divergence__a_stopped_rank_in_shared_memory),

@@ -316,6 +316,13 @@ static void test_ucx__a_world_that_failed_leaves_nothing_in_the_process(void **s
 	(void)unsetenv("RH_COMM_LOG");
 }
 
+static void test_ucx__a_group_is_named_with_ranks_of_the_world(void **state)
+{
+	(void)state;
+	divergence_check_group("ucx", false);
+	divergence_check_group("ucx", true);
+}
+
 static void test_ucx__divergent_ranks(void **state)
 {
 	(void)state;
@@ -643,6 +650,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ucx__a_killed_rank_is_named_by_all_others),
 		cmocka_unit_test(test_ucx__what_the_dead_left_is_removed),
 		cmocka_unit_test(test_ucx__a_world_that_failed_leaves_nothing_in_the_process),
+		cmocka_unit_test(test_ucx__a_group_is_named_with_ranks_of_the_world),
 		cmocka_unit_test(test_ucx__divergent_ranks),
 		cmocka_unit_test(test_ucx__a_stopped_rank_is_named),
 		cmocka_unit_test(test_ucx__a_rank_killed_while_it_starts_is_named),

@@ -50,7 +50,7 @@ uint64_t rh_comm_label_listed(const struct rh_comm_op *op, int32_t world)
 		hash = rh_comm_history(hash, counts[rank] + 1);
 		total += counts[rank];
 	}
-	return rh_comm_label(op) | hash >> (64 - RH_COMM_LABEL_ROOT) << LABEL_BELOW_ROOT |
+	return rh_comm_label(op, 0) | hash >> (64 - RH_COMM_LABEL_ROOT) << LABEL_BELOW_ROOT |
 	       total << (LABEL_BELOW_ROOT + RH_COMM_LABEL_ROOT);
 }
 

@@ -39,18 +39,19 @@ static inline bool rh_comm_what_has_root(int32_t what)
 }
 
 /**
+ * @param root rank in the world of rh_comm_op.peer, which is one of the group; of operations with a root alone
  * @return the label of a collective: all that must be equal on all ranks that post it; never 0. Where ranks give lists
  * of counts it says nothing of those; see rh_comm_label_listed()
  */
-static inline uint64_t rh_comm_label(const struct rh_comm_op *op)
+static inline uint64_t rh_comm_label(const struct rh_comm_op *op, int32_t root)
 {
 	uint64_t reduces = rh_comm_what_reduces(op->what);
-	uint64_t root = rh_comm_what_has_root(op->what);
+	uint64_t rooted = rh_comm_what_has_root(op->what);
 	uint64_t label = rh_comm_is_listed(op->what) ? 0 : op->count;
 
 	if (op->what == RH_COMM_BARRIER)
 		return RH_COMM_BARRIER;
-	label = label << RH_COMM_LABEL_ROOT | (uint32_t)op->peer * root;
+	label = label << RH_COMM_LABEL_ROOT | (uint32_t)root * rooted;
 	label = label << RH_COMM_LABEL_REDUCE | (uint32_t)op->reduce * reduces;
 	label = label << RH_COMM_LABEL_TYPE | (uint32_t)op->type;
 	return label << RH_COMM_LABEL_WHAT | (uint32_t)op->what;

@@ -439,7 +439,7 @@ static void test_server__divergent_ranks_are_distinguished(void **state)
 	beat.peer = RH_COMM_NO_RANK;
 	rh_comm_client_beat(ranks[2].client, &beat);
 	for (int32_t rank = 0; rank < 3; rank++)
-		answer(&ranks[rank], 9, rh_comm_label(&ops[rank == 0]));
+		answer(&ranks[rank], 9, rh_comm_label(&ops[rank == 0], ops[rank == 0].peer));
 	for (int32_t rank = 0; rank < 3; rank++) {
 		assert_int_equal(await_end(&ranks[rank], &err), RH_COMM_EINVAL);
 		assert_int_equal(err.rank, 0);
