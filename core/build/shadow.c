@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "build/build.h"
+#include "job/expansion.h"
 
 /* One replica type under work. */
 struct shadow_call {
@@ -84,7 +85,7 @@ int rh_build_find_shadowed(const struct rh_snapshot *snapshot, struct rh_finding
 	struct rh_error unused = {0};
 	int r;
 
-	if (!rh_lookups_are_complete(snapshot->job->kind, snapshot->lookups))
+	if (!rh_lookups_are_complete(snapshot->job->kind, snapshot->lookups) || !rh_job_is_expanded(snapshot->job))
 		return 0;
 	r = rh_builder_new(snapshot, &builder, err);
 

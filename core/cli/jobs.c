@@ -78,7 +78,7 @@ static int jobs_find_unknown(const struct jobs_reading *reading, const struct rh
 static int jobs_validate(struct jobs_reading *reading, size_t place, struct rh_error *err)
 {
 	struct rh_jobs *jobs = reading->jobs;
-	const struct rh_job *job = jobs->items[place];
+	struct rh_job *job = jobs->items[place];
 	rh_auto_findings findings = {0};
 	struct rh_snapshot snapshot = {.host = reading->session->host, .job = job};
 	int r = jobs_find_unknown(reading, job, &findings, err);
@@ -86,6 +86,8 @@ static int jobs_validate(struct jobs_reading *reading, size_t place, struct rh_e
 	if (r == 0 && rh_objects_look_up(reading->session, job, &jobs->manifest, &jobs->lookups[place], &findings) < 0)
 		r = rh_fail_oom(err);
 	snapshot.lookups = jobs->lookups[place];
+	if (r == 0)
+		r = rh_host_expand(&snapshot, job, err);
 	if (r == 0)
 		r = rh_build_validate(&snapshot, &findings, err);
 	if (r == 0)

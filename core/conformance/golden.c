@@ -109,6 +109,8 @@ static int golden_job(const struct rh_host *host, const struct rh_manifest *file
 	snapshot.job = job;
 	snapshot.lookups = lookups;
 	if (r == 0)
+		r = rh_host_expand(&snapshot, job, err);
+	if (r == 0)
 		r = golden_check(&snapshot, err);
 	if (r == 0)
 		r = golden_objects(&snapshot, &text, err);

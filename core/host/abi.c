@@ -199,7 +199,7 @@ static int abi_check_types(const struct rh_kind *kind, struct rh_error *err)
 			return r;
 		count++;
 	}
-	if (count == 0)
+	if (count == 0 && !(kind->types && rh_kind_expands(kind)))
 		return rh_fail(err, RH_EPLUGIN, "kind %s: no replica type", kind->kind);
 	if (!abi_has_type(kind, kind->leader_fallback))
 		return rh_fail(err, RH_EPLUGIN, "kind %s: leader_fallback \"%.64s\" is not a replica type", kind->kind,
@@ -256,6 +256,22 @@ static int abi_check_path(const struct rh_kind *kind, const char *field, const c
 	               field, path, RH_KIND_STEPS_MAX);
 }
 
+/* The replica types of a job come from one place alone. */
+static int abi_check_no_map(const struct rh_kind *kind, struct rh_error *err)
+{
+	if (kind->replicas_field || RH_HAS(kind, struct rh_kind, replicas_path))
+		return rh_fail(err, RH_EPLUGIN, "kind %s: %s is set, and expand() gives the replica types (RH_KIND_EXPANDED)",
+		               kind->kind, kind->replicas_field ? "replicas_field" : "replicas_path");
+	if (kind->scale_type)
+		return rh_fail(err, RH_EPLUGIN, "kind %s: scale_type is set, and expand() gives the replica types", kind->kind);
+	for (size_t i = 0; kind->types[i]; i++) {
+		if (rh_kind_own_path(kind->types[i]))
+			return rh_fail(err, RH_EPLUGIN, "kind %s: replica type %s has a path, and expand() gives the replica types",
+			               kind->kind, kind->types[i]->name);
+	}
+	return 0;
+}
+
 /* Whether there is a place for each type. */
 static int abi_check_map(const struct rh_kind *kind, struct rh_error *err)
 {
@@ -263,6 +279,8 @@ static int abi_check_map(const struct rh_kind *kind, struct rh_error *err)
 	                               "letters and digits, a letter first"};
 	bool needed = false;
 
+	if (rh_kind_expands(kind))
+		return abi_check_no_map(kind, err);
 	for (size_t i = 0; kind->types[i]; i++)
 		needed = needed || !rh_kind_own_path(kind->types[i]);
 	if (RH_HAS(kind, struct rh_kind, replicas_path))

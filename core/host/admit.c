@@ -9,6 +9,7 @@
 #include "host/call/view.h"
 #include "host/plugin/resources.h"
 #include "host/worker/hello.h"
+#include "job/kind.h"
 
 void rh_slot_enter(const struct rh_config *config, const struct rh_slot *slot, const char *operation,
                    struct rh_guard *guard)
@@ -147,6 +148,12 @@ static const struct rh_kind *admit_ask_kind(const struct rh_host *host, const st
 	return kind;
 }
 
+static bool admit_can_expand(const struct rh_slot *slot)
+{
+	return slot->hello ? rh_hello_has(slot->hello, RH_OPERATION_EXPAND)
+	                   : RH_HAS(slot->plugin, struct rh_plugin, expand);
+}
+
 /**
  * Ask for all kinds. Those already taken stay in the slot, so a plugin that describes one kind twice conflicts with
  * itself.
@@ -161,6 +168,8 @@ static int admit_describe(const struct rh_host *host, struct rh_slot *slot, stru
 		if (slot->kind_count == RH_PLUGIN_KINDS_MAX)
 			return rh_fail(err, RH_EPLUGIN, "it describes more than %d kinds", RH_PLUGIN_KINDS_MAX);
 		r = rh_abi_check_kind(kind, err);
+		if (r == 0 && rh_kind_expands(kind) && !admit_can_expand(slot))
+			r = rh_fail(err, RH_EPLUGIN, "kind %s has RH_KIND_EXPANDED, and the plugin has no expand()", kind->kind);
 		if (r == 0)
 			r = admit_check_conflict(host, kind, err);
 		if (r < 0)

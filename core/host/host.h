@@ -23,6 +23,7 @@
 #include "job/addresses.h"
 #include "job/job.h"
 #include "job/lookups.h"
+#include "job/manifest.h"
 #include "job/pod.h"
 #include "job/rules/findings.h"
 #include "job/version.h"
@@ -196,8 +197,19 @@ struct rh_judgement {
 void rh_judgement_deinit(struct rh_judgement *judgement);
 
 /**
+ * Let the plugin of a kind with RH_KIND_EXPANDED give @p job its replica types, or refuse it (rh_job.refusals); a job
+ * that is refused keeps those that it has. Nothing happens for other kinds, before the objects that the job names are
+ * there, and for a job that is too large. To be called before any other operation.
+ * @param snapshot host, answers and lookups count alone
+ * @return as rh_host_pod()
+ */
+int rh_host_expand(const struct rh_snapshot *snapshot, struct rh_job *job, struct rh_error *err);
+/** rh_host_expand() with the objects that the job names taken from @p files; NULL: there are none. */
+int rh_host_expand_files(const struct rh_host *host, struct rh_job *job, const struct rh_manifest *files,
+                         struct rh_error *err);
+/**
  * Rules of the core (rh_job_validate), and of the job's plugin once the objects that it reads are there
- * (rh_lookups_are_complete()). @return 0, RH_ENOMEM or RH_EPLUGIN
+ * (rh_lookups_are_complete()) and it is expanded (rh_host_expand()). @return 0, RH_ENOMEM or RH_EPLUGIN
  */
 int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err);
 /**

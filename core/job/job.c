@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/os/clock.h"
 #include "base/str.h"
+#include "job/expansion.h"
 #include "job/fields.h"
 #include "job/kind.h"
 #include "job/names.h"
@@ -33,7 +34,7 @@ static const struct job_policy_word job_restart_policies[] = {
 
 #define JOB_RESTART_POLICIES (sizeof(job_restart_policies) / sizeof(job_restart_policies[0]))
 
-static enum rh_restart_policy job_restart_policy(const char *word)
+enum rh_restart_policy rh_restart_policy_parse(const char *word)
 {
 	for (size_t i = 0; i < JOB_RESTART_POLICIES; i++) {
 		if (rh_text_equal(word, job_restart_policies[i].word))
@@ -168,6 +169,17 @@ static int job_read_policy_members(struct rh_run_policy *policy, const struct jo
 	return job_read_limit(&limit, "backoffLimit", &policy->backoff_limit);
 }
 
+int rh_job_override_policy(struct rh_run_policy *policy, const struct rh_fields *fields)
+{
+	const struct job_policy_source source = {*fields, NULL};
+	const char *clean = NULL;
+	int r = job_read_policy_members(policy, &source, &clean);
+
+	if (clean)
+		policy->clean = job_clean_policy(clean);
+	return r;
+}
+
 /* The loader has checked them (host/plugin/kind_json.c). */
 static int job_read_policy_defaults(struct rh_job *job, struct rh_error *err)
 {
@@ -252,7 +264,7 @@ static int job_read_spec(const struct rh_kind *kind, const struct rh_fields *fie
 		r = rh_fields_text(fields, "restartPolicy", &policy);
 	if (r == 0)
 		r = rh_fields_object(fields, "template", &spec->template_);
-	spec->policy = job_restart_policy(policy && *policy ? policy : rh_kind_restart_policy(kind, spec->known));
+	spec->policy = rh_restart_policy_parse(policy && *policy ? policy : rh_kind_restart_policy(kind, spec->known));
 	return r;
 }
 
@@ -332,8 +344,11 @@ static int job_read_own(struct rh_job *job, const struct rh_replica_type *known,
 
 static int job_read_specs(struct rh_job *job, struct rh_error *err)
 {
-	int r = job_read_map(job, err);
+	int r = 0;
 
+	if (rh_kind_expands(job->kind))
+		return 0; /* job/expansion.h */
+	r = job_read_map(job, err);
 	for (const struct rh_replica_type *const *type = job->kind->types; *type && r == 0; type++) {
 		if (rh_kind_own_path(*type))
 			r = job_read_own(job, *type, err);
@@ -439,6 +454,8 @@ void rh_job_free(struct rh_job *job)
 {
 	if (!job)
 		return;
+	rh_expansion_free(job->expansion);
+	rh_job_set_refusals(job, NULL);
 	rh_job_status_deinit(&job->status);
 	rh_json_free(job->object);
 	rh_free(job);

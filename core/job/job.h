@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "job/fields.h"
 #include "job/names.h"
 #include "job/patterns.h"
 #include "job/status.h"
@@ -78,9 +79,12 @@ struct rh_replica_spec {
 	const struct rh_replica_type *known; /**< NULL for a type that the kind does not know */
 	int32_t replicas;
 	enum rh_restart_policy policy;
-	const struct rh_json *entry;     /**< {replicas, restartPolicy, template}; borrowed from the object */
-	const struct rh_json *template_; /**< borrowed from the object; NULL when it is missing */
+	const struct rh_json *entry;     /**< {replicas, restartPolicy, template}; borrowed from object or expansion */
+	const struct rh_json *template_; /**< likewise; NULL when it is missing */
 };
+
+struct rh_expansion;
+struct rh_findings;
 
 /** One job. */
 struct rh_job {
@@ -99,6 +103,9 @@ struct rh_job {
 	enum rh_restart_scope scope;
 	int64_t terminating_timeout; /**< microseconds until a pod that terminates is forced; RH_NEVER is unset */
 	struct rh_job_status status;
+	/** its replica types, where the kind has them from its plugin (job/expansion.h); owned; NULL: none yet */
+	struct rh_expansion *expansion;
+	struct rh_findings *refusals; /**< why the plugin expanded it no further; owned; NULL: it did not refuse */
 };
 
 /**
@@ -140,6 +147,13 @@ int32_t rh_job_own_port(const struct rh_job *job, const struct rh_replica_spec *
 /** @return number of the port named rh_kind.port_name of the main container of @p type; rh_kind.port where it sets
  * none; -1 when there is no such type */
 int32_t rh_job_port(const struct rh_job *job, const char *type);
+/**
+ * Take members of a run policy from @p fields in place of those that @p policy has. @param[out] policy changed also on
+ * error. @return 0 or RH_EINVAL
+ */
+int rh_job_override_policy(struct rh_run_policy *policy, const struct rh_fields *fields);
+/** @return the policy of that name; RH_RESTART_UNKNOWN: there is none */
+enum rh_restart_policy rh_restart_policy_parse(const char *word);
 /** @return "Always", "OnFailure", "Never" or "ExitCode"; static storage */
 const char *rh_restart_policy_name(enum rh_restart_policy policy);
 

@@ -61,6 +61,11 @@ void rh_kind_policy_path(const struct rh_kind *kind, struct rh_kind_path *ret_pa
 	kind_path_set(ret_path, RH_HAS(kind, struct rh_kind, run_policy_path) ? kind->run_policy_path : "spec.runPolicy");
 }
 
+bool rh_kind_expands(const struct rh_kind *kind)
+{
+	return (kind->flags & RH_KIND_EXPANDED) != 0;
+}
+
 const char *rh_kind_own_path(const struct rh_replica_type *known)
 {
 	return known && RH_HAS(known, struct rh_replica_type, path) ? known->path : NULL;
@@ -75,7 +80,10 @@ void rh_kind_type_path(const struct rh_kind *kind, const struct rh_replica_type 
 		kind_path_set(ret_path, own);
 		return;
 	}
-	rh_kind_replicas_path(kind, ret_path);
+	if (rh_kind_expands(kind))
+		kind_path_set(ret_path, "expansion");
+	else
+		rh_kind_replicas_path(kind, ret_path);
 	ret_path->steps[ret_path->count] = rh_place_key(rh_kind_path_place(ret_path), key);
 	ret_path->count++;
 }

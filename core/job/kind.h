@@ -35,6 +35,8 @@ struct rh_kind_path {
 bool rh_kind_path_is_valid(const char *text, bool itself);
 /** Where the map of replica types is; without steps: the kind has none. */
 void rh_kind_replicas_path(const struct rh_kind *kind, struct rh_kind_path *ret_path);
+/** @return whether the replica types of its jobs are those that its plugin gives (job/expansion.h) */
+bool rh_kind_expands(const struct rh_kind *kind);
 /** Where the run policy is; without steps: it is not in the job. */
 void rh_kind_policy_path(const struct rh_kind *kind, struct rh_kind_path *ret_path);
 /**

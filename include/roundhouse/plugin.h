@@ -124,6 +124,11 @@ struct rh_replica_type {
 #define RH_KIND_STORAGE UINT32_C(1024)
 /** since 1.2: of several versions of the kind, this one has the jobs whose version nobody can find out */
 #define RH_KIND_FALLBACK UINT32_C(2048)
+/**
+ * since 1.2: rh_plugin.expand gives the replica types of a job; the job has no map of them: replicas_field,
+ * replicas_path, scale_type and the paths of types are NULL
+ */
+#define RH_KIND_EXPANDED UINT32_C(4096)
 /** @} */
 
 /** What describe() says of one kind. Static data; lives as long as the plugin. */
@@ -137,7 +142,8 @@ struct rh_kind {
 	const char *framework;      /**< value of the metrics label framework: "pytorch" */
 	const char *controller;     /**< value of the operator-name label: "pytorchjob-controller" */
 	const char *replicas_field; /**< member of spec that maps types to replicas: "pytorchReplicaSpecs" */
-	const struct rh_replica_type *const *types; /**< NULL-terminated, in start order */
+	const struct rh_replica_type *const
+		*types;                  /**< NULL-terminated, in start order; none is needed with RH_KIND_EXPANDED */
 	const char *leader_fallback; /**< its index 0 has the master role in a job without a leader type; or NULL */
 	const char *container;       /**< name of the main container: "pytorch"; NULL: the first one, whatever its name */
 	const char *port_name;       /**< name of its port: "pytorchjob-port"; NULL: the core adds no port */
@@ -169,8 +175,8 @@ struct rh_kind {
 	const char *contract;
 	/**
 	 * Since 1.2. Where the map of replica types is: "spec.cluster.replicaSpecs"; NULL: at "spec." and replicas_field,
-	 * which may be NULL where this is set, or where each type has a path. A path of a job has no lists and at most 8
-	 * members.
+	 * which may be NULL where this is set, where each type has a path, or with RH_KIND_EXPANDED. A path of a job has no
+	 * lists and at most 8 members.
 	 */
 	const char *replicas_path;
 	/**
@@ -394,8 +400,8 @@ struct rh_services {
 	 */
 	int32_t (*note)(struct rh_reply *reply, int32_t level, const char *text);
 	/**
-	 * For validate(): refuse the job. @p detail uses the words of Kubernetes: "Required value: must be configured",
-	 * "Forbidden: must be 1". May be called several times. @return 0 or a negative status
+	 * For validate() and, since 1.2, expand(): refuse the job. @p detail uses the words of Kubernetes: "Required value:
+	 * must be configured", "Forbidden: must be 1". May be called several times. @return 0 or a negative status
 	 */
 	int32_t (*refuse)(struct rh_reply *reply, const char *path, const char *detail);
 	/**
@@ -476,6 +482,19 @@ struct rh_services {
 	 * @return RH_LOOKUP_*; -1: the kind has no such entry
 	 */
 	int32_t (*lookup)(const struct rh_view *view, const char *name);
+	/**
+	 * Since 1.2. For expand(): the replica types of the job, once in a call, as a JSON object with
+	 *  - "types": 1 to 16 objects, in start order, with "name" (letters, digits and '-' between them, a letter first;
+	 *    unique without regard to case), "template" (a PodTemplateSpec), and where they are wished "replicas" (absent:
+	 *    1, or default_replicas of a type in rh_kind.types), "restartPolicy" (Always, OnFailure, Never or ExitCode;
+	 *    absent: the kind's) and "flags" (ranked, leader, unindexed: as RH_REPLICA_*; a type in rh_kind.types has its
+	 *    own);
+	 *  - where it is wished "runPolicy": any of activeDeadlineSeconds, backoffLimit, cleanPodPolicy and
+	 *    ttlSecondsAfterFinished, which take the place of those of the job.
+	 * Pods are checked by the rules for those of a job file.
+	 * @return 0 or a negative status (RH_EPLUGIN: no JSON, or a member that does not fit; the message has its path)
+	 */
+	int32_t (*expansion)(struct rh_reply *reply, const char *json);
 };
 
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */
@@ -537,6 +556,13 @@ struct rh_plugin {
 	 * is called for each create, not at each decision, and the host never logs or prints what it answers.
 	 */
 	int32_t (*make)(void *self, const struct rh_view *view, const struct rh_made *made, struct rh_reply *reply);
+	/**
+	 * Since 1.2. For kinds with RH_KIND_EXPANDED, which need it: answer with one expansion(), or refuse() the job. It
+	 * is called before all other operations, once for each change of the job or of an object that it names. The view
+	 * has apiVersion, kind, name, namespace, uid, labels, annotations (but for those of roundhouse.dev/) and spec of
+	 * the job, the objects that it names, and settings; there are no replicas, addresses, states and conditions.
+	 */
+	int32_t (*expand)(void *self, const struct rh_view *view, struct rh_reply *reply);
 };
 
 /** Type of the one exported function. @return static data, never NULL */

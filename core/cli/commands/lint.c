@@ -115,7 +115,9 @@ static int lint_rules(const struct lint *lint, const struct rh_manifest_object *
 		return rh_fail_oom(err);
 	snapshot.job = job;
 	snapshot.lookups = lookups;
-	r = rh_build_validate(&snapshot, findings, err);
+	r = rh_host_expand(&snapshot, job, err);
+	if (r == 0)
+		r = rh_build_validate(&snapshot, findings, err);
 	if (r == 0)
 		r = rh_build_find_shadowed(&snapshot, findings, err);
 	if (r == 0 && rh_local_check(job, &lint->machine, findings) < 0)

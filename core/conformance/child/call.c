@@ -6,6 +6,7 @@
 
 #include "base/os/clock.h"
 #include "base/str.h"
+#include "job/expansion.h"
 
 /** Bytes of each answer that a difference shows. */
 #define CALL_SHOWN 90
@@ -54,6 +55,25 @@ static char *call_write(const struct rh_answer *answer)
 	return rh_str_take(&out);
 }
 
+/** The text that the plugin gave, or its refusals, are the answer. */
+static int call_expand(const struct rh_call *call, struct rh_answer *answer)
+{
+	const struct rh_findings *refusals;
+	int r = rh_host_expand(call->snapshot, call->job, &answer->error);
+
+	if (r < 0)
+		return r;
+	refusals = call->job->refusals;
+	for (size_t i = 0; refusals && i < refusals->count && r == 0; i++)
+		r = rh_findings_add(&answer->findings, refusals->items[i].severity, refusals->items[i].path, "%s",
+		                    refusals->items[i].detail);
+	if (r == 0 && call->job->expansion) {
+		answer->json = rh_json_new_string(rh_expansion_text(call->job->expansion));
+		r = answer->json ? 0 : RH_ENOMEM;
+	}
+	return r;
+}
+
 static void call_do(const struct rh_call *call, struct rh_answer *answer)
 {
 	switch (call->stage) {
@@ -71,6 +91,9 @@ static void call_do(const struct rh_call *call, struct rh_answer *answer)
 		break;
 	case RH_STAGE_JUDGE:
 		answer->result = rh_host_judge(call->snapshot, &answer->judgement, &answer->error);
+		break;
+	case RH_STAGE_EXPAND:
+		answer->result = call_expand(call, answer);
 		break;
 	case RH_STAGE_LOAD:
 	case RH_STAGE_FINI:
@@ -147,7 +170,8 @@ static void call_report_error(const struct rh_call *call, const struct rh_answer
 
 static void call_place(const struct rh_call *call)
 {
-	static const char *const names[RH_STAGE_COUNT] = {"load", "validate()", "pod()", "objects()", "judge()", "fini()"};
+	static const char *const names[RH_STAGE_COUNT] = {"load",    "validate()", "pod()", "objects()",
+	                                                  "judge()", "expand()",   "fini()"};
 	struct rh_board *board = call->board;
 
 	board->stage = (uint32_t)call->stage;

@@ -19,6 +19,7 @@ struct rh_call {
 	const char *type;       /**< pod(): replica type */
 	int32_t index;          /**< pod(): replica */
 	struct rh_json *before; /**< pod(): the pod, borrowed */
+	struct rh_job *job;     /**< expand(): the job, borrowed, which gets its expansion */
 	bool valid;             /**< the job is valid: the host must be able to use the answer */
 	bool small;             /**< the job has few replicas and usual texts: it must fit all limits */
 };

@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "conformance/child/call.h"
 #include "conformance/jobs/replicas.h"
+#include "job/expansion.h"
+#include "job/kind.h"
 
 /** Calls of one round; rh_call() makes two. */
 #define LEAK_CALLS 25
@@ -68,6 +70,11 @@ static int leak_job(struct rh_board *board, const struct rh_host *host, const st
 	if (r < 0)
 		return r == RH_ENOMEM ? r : 0;
 	snapshot.job = job;
+	call.job = job;
+	if (rh_kind_expands(job->kind))
+		leak_operation(&call, RH_STAGE_EXPAND);
+	if (!rh_job_is_expanded(job))
+		return 0; /* what it names is not at hand, or the plugin refuses it */
 	leak_operation(&call, RH_STAGE_VALIDATE);
 	leak_operation(&call, RH_STAGE_OBJECTS);
 	r = rh_replicas_make(&replicas, job, 1);

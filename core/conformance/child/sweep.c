@@ -21,6 +21,8 @@
 #include "conformance/jobs/cases.h"
 #include "conformance/jobs/replicas.h"
 #include "host/host.h"
+#include "job/expansion.h"
+#include "job/kind.h"
 #include "job/rules/schema.h"
 
 /** Most kinds of a plugin. */
@@ -30,7 +32,7 @@
 /** Of a job with more replicas fewer pods and states are looked at: each call takes long. */
 #define SWEEP_LARGE 500
 /** Answers of one case that are kept: one for each operation. */
-#define SWEEP_ANSWERS 4
+#define SWEEP_ANSWERS 5
 
 /** What is known of one kind. */
 struct sweep_kind {
@@ -90,6 +92,24 @@ static struct rh_call sweep_call(struct sweep_job *at, enum rh_stage stage, cons
 	                        .small = at->small};
 }
 
+/** Let the plugin give the replica types, where it does. Whatever the job says, it refuses it or gives what fits. */
+static void sweep_expand(struct sweep_job *at)
+{
+	struct rh_call call = sweep_call(at, RH_STAGE_EXPAND, "");
+	struct rh_answer answer;
+
+	if (!rh_kind_expands(at->job->kind) || !rh_lookups_are_complete(at->job->kind, at->snapshot.lookups))
+		return;
+	call.job = at->job;
+	call.valid = true;
+	call.small = true;
+	rh_call(&call, &answer);
+	sweep_keep(at, RH_STAGE_EXPAND, "", NULL, 0, &answer);
+	rh_answer_deinit(&answer);
+	rh_state_check(at->sweep->state, at->sweep->board);
+	at->small = rh_job_total_replicas(at->job) <= SWEEP_SMALL;
+}
+
 /** Ask validate(), and find out whether the job is valid: for the API server, the core and the plugin. */
 static int sweep_validate(struct sweep_job *at)
 {
@@ -100,7 +120,8 @@ static int sweep_validate(struct sweep_job *at)
 	if (rh_schema_check(at->kind->schema, at->job->object, RH_SCHEMA_FIELDS | RH_SCHEMA_LIMITS | RH_SCHEMA_RULES,
 	                    &findings) < 0)
 		return RH_ENOMEM;
-	call.valid = rh_findings_errors(&findings) == 0 && rh_lookups_are_complete(at->job->kind, at->snapshot.lookups);
+	call.valid = rh_findings_errors(&findings) == 0 && rh_lookups_are_complete(at->job->kind, at->snapshot.lookups) &&
+	             rh_job_is_expanded(at->job);
 	rh_call(&call, &answer);
 	at->valid = call.valid && answer.text && answer.result == 0 && rh_findings_errors(&answer.findings) == 0;
 	sweep_keep(at, RH_STAGE_VALIDATE, "", NULL, 0, &answer);
@@ -279,7 +300,9 @@ static int sweep_job(struct sweep *sweep, struct sweep_kind *kind, const char *l
 	}
 	at.small = rh_job_total_replicas(at.job) <= SWEEP_SMALL;
 	at.snapshot = (struct rh_snapshot){.host = sweep->host, .job = at.job, .lookups = lookups};
-	r = sweep_operations(&at);
+	sweep_expand(&at);
+	/* of a job that has no replica types nothing more is asked */
+	r = rh_job_is_expanded(at.job) ? sweep_operations(&at) : 0;
 	memcpy(answers, at.answers, sizeof(at.answers));
 	rh_job_free(at.job);
 	return r;
@@ -302,7 +325,7 @@ static int sweep_twin(struct sweep *sweep, struct sweep_kind *kind, const struct
 	int r = item->twin ? sweep_job(sweep, kind, item->label, item->twin, other) : 0;
 
 	for (int i = 1; r == 0 && item->twin && i < SWEEP_ANSWERS; i++) {
-		static const char *const names[SWEEP_ANSWERS] = {"validate()", "pod()", "objects()", "judge()"};
+		static const char *const names[SWEEP_ANSWERS] = {"validate()", "pod()", "objects()", "judge()", "expand()"};
 
 		if (answers[i] == other[i])
 			continue;
@@ -315,7 +338,7 @@ static int sweep_twin(struct sweep *sweep, struct sweep_kind *kind, const struct
 
 static void sweep_compare(struct sweep *sweep, size_t number, const char *label, const uint64_t answers[SWEEP_ANSWERS])
 {
-	static const char *const names[SWEEP_ANSWERS] = {"validate()", "pod()", "objects()", "judge()"};
+	static const char *const names[SWEEP_ANSWERS] = {"validate()", "pod()", "objects()", "judge()", "expand()"};
 	struct rh_board *board = sweep->board;
 
 	for (size_t i = 0; i < SWEEP_ANSWERS; i++) {

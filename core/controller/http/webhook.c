@@ -74,6 +74,8 @@ static int webhook_findings(const struct webhook_review *review, const struct rh
 	r = rh_job_parse(review->kind, rh_take(copy), &job, err);
 	snapshot.job = job;
 	if (r == 0)
+		r = rh_host_expand(&snapshot, job, err);
+	if (r == 0)
 		r = rh_build_validate(&snapshot, findings, err);
 	if (r == 0)
 		*ret_job = rh_take(job);

@@ -9,6 +9,7 @@
 #include "engine/carry/failure.h"
 #include "engine/carry/job/invalid.h"
 #include "engine/decide.h"
+#include "job/expansion.h"
 
 /* The tables that rh_world borrows; owned. */
 struct work_tables {
@@ -177,6 +178,9 @@ static int work_pass(struct rh_entry *entry, struct rh_plan **ret_plan, struct r
 	int r = rh_lookup_gather(entry);
 	bool asks = !entry->refusals.breach && rh_lookups_are_complete(entry->kind->kind, entry->lookups.now);
 
+	if (r == 0 && asks)
+		r = rh_bodies_expand(entry, err);
+	asks = asks && rh_job_is_expanded(entry->job);
 	if (r == 0)
 		r = rh_bodies_addresses(entry, err);
 	if (r == 0 && asks && rh_bodies_are_needed(entry))

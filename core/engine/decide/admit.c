@@ -13,6 +13,7 @@
 #include "engine/decide/phases.h"
 #include "engine/decide/report.h"
 #include "job/conditions.h"
+#include "job/expansion.h"
 #include "job/kind.h"
 
 #define ADMIT_NOTE_INVALID "invalid/"
@@ -59,9 +60,9 @@ static int admit_explain_size(const struct rh_job *job, struct rh_str *message)
 	rh_kind_replicas_path(job->kind, &map);
 	if (job->weight > RH_JOB_WEIGHT_MAX)
 		rh_str_appendf(&finding,
-		               "spec: Too long: the parsed job takes %zu bytes of memory and may "
+		               "spec: Too long: the parsed job%s takes %zu bytes of memory and may "
 		               "take %zu: take out long lists and fields that no container needs",
-		               job->weight, RH_JOB_WEIGHT_MAX);
+		               job->expansion ? " with its expansion" : "", job->weight, RH_JOB_WEIGHT_MAX);
 	else
 		rh_str_appendf(&finding, "%s: Invalid value: %" PRId64 ": must be at most %d replicas",
 		               map.count > 0 ? map.text : "spec", rh_job_total_replicas(job), RH_DECIDE_REPLICAS_MAX);
@@ -97,6 +98,11 @@ static bool admit_waits(const struct rh_decision *decision)
 	return admit_is_new(decision->job) && !rh_conditions_invalid_fails(decision->job->kind);
 }
 
+static bool admit_is_known(const struct rh_decision *decision)
+{
+	return rh_lookups_are_complete(decision->job->kind, decision->world->lookups) && rh_job_is_expanded(decision->job);
+}
+
 int rh_decide_admit(struct rh_decision *decision)
 {
 	bool is_new = admit_is_new(decision->job);
@@ -111,8 +117,8 @@ int rh_decide_admit(struct rh_decision *decision)
 		return r;
 	if (!is_new) {
 		r = admit_emit(decision, rh_str_text(&message));
-		/* its plugin cannot go on without what it reads */
-		return r == 0 && !rh_lookups_are_complete(decision->job->kind, decision->world->lookups) ? 1 : r;
+		/* its plugin cannot go on without what it reads, and without replica types no pod is known */
+		return r == 0 && !admit_is_known(decision) ? 1 : r;
 	}
 	r = rh_decide_fail(decision, true, RH_WORD_INVALID, rh_str_text(&message));
 	return r < 0 ? r : 1;

@@ -17,6 +17,7 @@
 #include "engine/decide/phases.h"
 #include "engine/decide/replicas.h"
 #include "engine/decide/report.h"
+#include "job/expansion.h"
 #include "job/shown.h"
 
 /* Most waiting pods that are reported and noted at a time: a bad image gives a few Events, not thousands. */
@@ -51,8 +52,8 @@ static int decide_restate(struct rh_decision *decision)
 	bool finished = rh_job_status_finished(&job->status);
 
 	if (!rh_shown_schema(job->kind) || decision->world->breach || decision->world->set_aside ||
-	    !rh_lookups_are_complete(job->kind, decision->world->lookups) || !rh_decide_is_small(job) ||
-	    (finished && !job->status.started_at))
+	    !rh_lookups_are_complete(job->kind, decision->world->lookups) || !rh_job_is_expanded(job) ||
+	    !rh_decide_is_small(job) || (finished && !job->status.started_at))
 		return 0;
 	rh_decide_look(decision);
 	return decide_ask(decision);

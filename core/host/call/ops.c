@@ -10,7 +10,10 @@
 #include "host/registry.h"
 #include "host/worker/record.h"
 #include "host/worker/worker.h"
+#include "job/expansion.h"
 #include "job/keep.h"
+#include "job/kind.h"
+#include "job/lookup_files.h"
 #include "job/rules/validate.h"
 
 /** Room for "PyTorchJob default/mnist" with the longest names. */
@@ -35,7 +38,7 @@ struct ops_call {
 static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, enum rh_operation operation,
                      struct rh_error *err)
 {
-	static const char *const names[] = {"init()", "validate()", "pod()", "objects()", "judge()", "make()"};
+	static const char *const names[] = {"init()", "validate()", "pod()", "objects()", "judge()", "make()", "expand()"};
 	const struct rh_job *job = snapshot->job;
 
 	memset(call, 0, sizeof(*call));
@@ -165,7 +168,8 @@ int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *fin
 
 	if (rh_job_validate(snapshot->job, findings) < 0 || ops_check_lookups(snapshot->lookups, findings) < 0)
 		return rh_fail_oom(err);
-	if (!rh_lookups_are_complete(snapshot->job->kind, snapshot->lookups))
+	if (!rh_lookups_are_complete(snapshot->job->kind, snapshot->lookups) || !rh_job_is_expanded(snapshot->job) ||
+	    snapshot->job->refusals)
 		return 0; /* the plugin would judge what is not there yet */
 	r = ops_begin(&call, snapshot, RH_OPERATION_VALIDATE, err);
 	if (r < 0)
@@ -370,6 +374,82 @@ int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_obj
 	if (r == 0)
 		*ret_objects = rh_take(objects);
 	return r;
+}
+
+/** Call expand(). @param[out] ret_expansion what it gave, owned by the caller, also on error; NULL: nothing */
+static int ops_expand(const struct rh_snapshot *shown, struct rh_findings *findings,
+                      struct rh_expansion **ret_expansion, struct rh_error *err)
+{
+	const struct rh_plugin *plugin;
+	struct ops_call call;
+	int32_t result = 0;
+	int r = ops_begin(&call, shown, RH_OPERATION_EXPAND, err);
+
+	if (r < 0)
+		return r;
+	call.reply.findings = findings;
+	plugin = call.slot->plugin;
+	if (call.slot->worker)
+		r = ops_ask(&call, shown, NULL, &result, err);
+	else if (RH_HAS(plugin, struct rh_plugin, expand))
+		result = plugin->expand(call.slot->self, &call.view, &call.reply);
+	*ret_expansion = call.reply.expansion;
+	r = r == 0 ? ops_end(&call, result, err) : r;
+	if (r == 0 && findings->failed)
+		r = rh_fail_oom(err);
+	if (r == 0 && !*ret_expansion && rh_findings_errors(findings) == 0)
+		r = rh_fail(err, RH_EPLUGIN, "%s: plugin %s, expand(): it neither gave an expansion() nor refused the job",
+		            call.object, call.slot->name);
+	return r;
+}
+
+/** rh_host_expand() of a job that is to be expanded. */
+static int ops_expand_job(const struct rh_snapshot *snapshot, struct rh_job *job, struct rh_error *err)
+{
+	rh_auto(json) source = rh_expansion_source(job);
+	struct rh_findings *findings = rh_alloc(sizeof(*findings));
+	struct rh_expansion *expansion = NULL;
+	struct rh_job part = {.kind = job->kind,
+	                      .object = source,
+	                      .namespace_ = job->namespace_,
+	                      .name = job->name,
+	                      .uid = job->uid,
+	                      .resource_version = ""};
+	const struct rh_snapshot shown = {
+		.host = snapshot->host, .job = &part, .answers = snapshot->answers, .lookups = snapshot->lookups};
+	int r = source && findings ? ops_expand(&shown, findings, &expansion, err) : rh_fail_oom(err);
+
+	if (r == 0)
+		rh_job_set_refusals(job, rh_findings_errors(findings) > 0 ? rh_take(findings) : NULL);
+	if (r == 0 && !job->refusals)
+		rh_job_set_expansion(job, rh_take(expansion));
+	rh_expansion_free(expansion);
+	if (findings)
+		rh_findings_deinit(findings);
+	rh_free(findings);
+	return r;
+}
+
+int rh_host_expand(const struct rh_snapshot *snapshot, struct rh_job *job, struct rh_error *err)
+{
+	if (!rh_kind_expands(job->kind) || job->weight > RH_JOB_WEIGHT_MAX ||
+	    !rh_lookups_are_complete(job->kind, snapshot->lookups))
+		return 0;
+	return ops_expand_job(snapshot, job, err);
+}
+
+int rh_host_expand_files(const struct rh_host *host, struct rh_job *job, const struct rh_manifest *files,
+                         struct rh_error *err)
+{
+	rh_auto(lookups) lookups = NULL;
+	struct rh_snapshot snapshot = {.host = host};
+
+	if (!rh_kind_expands(job->kind))
+		return 0;
+	if (rh_lookups_of_files(job, files, &lookups) < 0)
+		return rh_fail_oom(err);
+	snapshot.lookups = lookups;
+	return rh_host_expand(&snapshot, job, err);
 }
 
 /** @return whether an object is the one that was to be made */

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "host/call/view.h"
+#include "job/expansion.h"
 #include "job/keep.h"
 #include "job/shown.h"
 
@@ -98,7 +99,7 @@ int32_t rh_reply_note(struct rh_reply *reply, int32_t level, const char *text)
 
 int32_t rh_reply_refuse(struct rh_reply *reply, const char *path, const char *detail)
 {
-	int32_t r = reply_check(reply, RH_OPERATION_VALIDATE, "refuse");
+	int32_t r = reply->operation == RH_OPERATION_EXPAND ? 0 : reply_check(reply, RH_OPERATION_VALIDATE, "refuse");
 	rh_auto_str place = {0};
 
 	if (r < 0)
@@ -443,4 +444,23 @@ int32_t rh_reply_hold(struct rh_reply *reply, const char *type, int32_t index, c
 		return r;
 	rh_log(RH_LOG_DEBUG, reply->object, "plugin %s: %s %d waits: %s", reply->plugin, spec->type, (int)index, reason);
 	return reply_keep_hold(reply, spec->type, index);
+}
+
+int32_t rh_reply_expansion(struct rh_reply *reply, const char *json)
+{
+	struct rh_error error = {0};
+	int32_t r = reply_check(reply, RH_OPERATION_EXPAND, "expansion");
+
+	if (r == 0 && reply->expansion)
+		r = reply_blame(reply, "expansion", "it was called before");
+	if (r == 0 && !json)
+		r = reply_blame(reply, "expansion", "the JSON is NULL");
+	if (r == 0)
+		r = reply_charge(reply, "expansion", json, NULL);
+	if (r < 0)
+		return r;
+	r = rh_expansion_parse(reply->job->kind, json, &reply->expansion, &error);
+	if (r == RH_EPLUGIN)
+		(void)rh_wrap(&error, r, "expansion()");
+	return r < 0 ? reply_stick(reply, r, &error) : 0;
 }

@@ -36,6 +36,7 @@ static const struct rh_services services_table = {
 	.conclude = rh_reply_conclude,
 	.status = rh_reply_status,
 	.lookup = rh_view_lookup,
+	.expansion = rh_reply_expansion,
 };
 
 const struct rh_services *rh_services_table(void)

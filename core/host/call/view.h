@@ -41,7 +41,8 @@ enum rh_operation {
 	RH_OPERATION_POD,
 	RH_OPERATION_OBJECTS,
 	RH_OPERATION_JUDGE,
-	RH_OPERATION_MAKE
+	RH_OPERATION_MAKE,
+	RH_OPERATION_EXPAND
 };
 
 /** One job at one moment. All borrowed for the call. */
@@ -58,12 +59,13 @@ struct rh_reply {
 	enum rh_operation operation;
 	const char *plugin;             /**< name, for messages */
 	const char *object;             /**< "PyTorchJob default/mnist", for log lines; NULL in init() */
-	struct rh_findings *findings;   /**< for validate() */
+	struct rh_findings *findings;   /**< for validate() and expand() */
 	struct rh_json *pod;            /**< for pod() */
 	struct rh_json *objects;        /**< for objects() and make(): an array */
 	struct rh_judgement *judgement; /**< for judge() */
 	struct rh_str *notes;           /**< for init(): gets its notes, see rh_hello_put(); NULL: they are logged alone */
-	const struct rh_job *job;       /**< for judge() */
+	const struct rh_job *job;       /**< for judge() and expand() */
+	struct rh_expansion *expansion; /**< of expand(): owned by whoever made the reply; NULL: none was given */
 	const struct rh_lookups *lookups; /**< for refuse(); NULL: none */
 	size_t bytes;                     /**< of the answer so far, see RH_ANSWER_BYTES_MAX */
 	int status;                       /**< the first error of a service, or what fail() was given; sticky */
@@ -142,6 +144,8 @@ int32_t rh_reply_conclude(struct rh_reply *reply, int32_t verdict, const char *t
                           const char *message);
 /** @see rh_services.status @return see there */
 int32_t rh_reply_status(struct rh_reply *reply, const char *field, const char *json);
+/** @see rh_services.expansion @return see there */
+int32_t rh_reply_expansion(struct rh_reply *reply, const char *json);
 /** @} */
 
 /** @return the table of all services; static storage */

@@ -104,7 +104,8 @@ static uint32_t hello_operations(const struct rh_plugin *plugin)
 {
 	return (plugin->validate ? 1U << RH_OPERATION_VALIDATE : 0) | (plugin->pod ? 1U << RH_OPERATION_POD : 0) |
 	       (plugin->objects ? 1U << RH_OPERATION_OBJECTS : 0) | (plugin->judge ? 1U << RH_OPERATION_JUDGE : 0) |
-	       (RH_HAS(plugin, struct rh_plugin, make) ? 1U << RH_OPERATION_MAKE : 0);
+	       (RH_HAS(plugin, struct rh_plugin, make) ? 1U << RH_OPERATION_MAKE : 0) |
+	       (RH_HAS(plugin, struct rh_plugin, expand) ? 1U << RH_OPERATION_EXPAND : 0);
 }
 
 void rh_hello_put(struct rh_str *out, const struct rh_slot *slot, const struct rh_str *notes)

@@ -12,7 +12,8 @@ enum record_code {
 	RECORD_VERDICT,
 	RECORD_OBJECT_WITH,
 	RECORD_HOLD,
-	RECORD_STATUS
+	RECORD_STATUS,
+	RECORD_EXPANSION
 };
 
 /** One call of a service that answers. */
@@ -107,6 +108,11 @@ static int32_t record_status(struct rh_reply *reply, const char *field, const ch
 	                   &(struct record_call){RECORD_STATUS, 0, {field, json}});
 }
 
+static int32_t record_expansion(struct rh_reply *reply, const char *json)
+{
+	return record_keep(reply, rh_reply_expansion(reply, json), &(struct record_call){RECORD_EXPANSION, 0, {json}});
+}
+
 static const struct rh_services record_services = {
 	.head = RH_HEAD(struct rh_services),
 	.text = rh_view_text,
@@ -142,6 +148,7 @@ static const struct rh_services record_services = {
 	.conclude = record_conclude,
 	.status = record_status,
 	.lookup = rh_view_lookup,
+	.expansion = record_expansion,
 };
 
 const struct rh_services *rh_recorder_services(void)
@@ -203,6 +210,8 @@ static void record_apply(struct rh_reply *reply, const struct record_call *call)
 		(void)rh_reply_hold(reply, texts[0], call->number, texts[1]);
 	else if (call->code == RECORD_STATUS)
 		(void)rh_reply_status(reply, texts[0], texts[1]);
+	else if (call->code == RECORD_EXPANSION)
+		(void)rh_reply_expansion(reply, texts[0]);
 	else
 		(void)rh_reply_conclude(reply, call->number, texts[0], texts[2], texts[1]);
 }
@@ -217,7 +226,7 @@ int rh_record_replay(struct rh_wire *wire, struct rh_reply *reply, struct rh_out
 
 		for (size_t i = 0; i < sizeof(call.texts) / sizeof(call.texts[0]); i++)
 			call.texts[i] = rh_wire_text(wire);
-		wire->malformed = wire->malformed || code > RECORD_STATUS;
+		wire->malformed = wire->malformed || code > RECORD_EXPANSION;
 		if (reply && !wire->malformed && reply->status == 0)
 			record_apply(reply, &call);
 	}

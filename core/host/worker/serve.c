@@ -18,6 +18,7 @@
 #include "host/worker/sandbox.h"
 #include "host/worker/snapshot.h"
 #include "host/worker/worker.h"
+#include "job/expansion.h"
 #include "job/keep.h"
 
 /** Bytes of an answer from which on a batch of pods takes no more. */
@@ -165,6 +166,7 @@ static void serve_end(struct serve *serve, struct serve_call *call, int32_t resu
 	rh_arena_deinit(&call->texts);
 	rh_findings_deinit(&call->findings);
 	rh_judgement_deinit(&call->judgement);
+	rh_expansion_free(reply->expansion);
 	if (call->operation == RH_OPERATION_MAKE)
 		rh_json_free_secret(call->target);
 	else
@@ -199,6 +201,8 @@ static int serve_call(struct serve *serve, enum rh_operation operation, const st
 		result = plugin->judge(self, &call.view, reply);
 	else if (operation == RH_OPERATION_MAKE && RH_HAS(plugin, struct rh_plugin, make))
 		result = plugin->make(self, &call.view, subject->made, reply);
+	else if (operation == RH_OPERATION_EXPAND && RH_HAS(plugin, struct rh_plugin, expand))
+		result = plugin->expand(self, &call.view, reply);
 	serve_end(serve, &call, result);
 	return 0;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "job/expansion.h"
+
 /** Most replicas whose pods are sent. */
 #define SNAPSHOT_PODS_MAX (1U << 20)
 /** Largest number of things that a message lists. */
@@ -78,6 +80,7 @@ void rh_snapshot_put_context(struct rh_str *out, const struct rh_slot *slot, con
 	snapshot_put_addresses(out, snapshot->addresses);
 	snapshot_put_settings(out, snapshot->host->config, slot->section);
 	snapshot_put_lookups(out, snapshot->lookups);
+	rh_wire_put_text(out, rh_expansion_text(snapshot->job->expansion));
 }
 
 static void snapshot_put_conditions(struct rh_str *out, const struct rh_job_status *status)
@@ -254,10 +257,22 @@ static int received_make_lookups(struct rh_received *received, const struct rece
 	return r;
 }
 
+/* @param text NULL: the job has none */
+static int received_expand(struct rh_received *received, const char *text)
+{
+	struct rh_expansion *expansion = NULL;
+	int r = text ? rh_expansion_parse(received->job->kind, text, &expansion, NULL) : 0;
+
+	if (expansion)
+		rh_job_set_expansion(received->job, expansion);
+	return r;
+}
+
 int rh_received_read_job(struct rh_received *received, struct rh_wire *wire)
 {
 	size_t place = (size_t)(uint32_t)rh_wire_int(wire);
 	struct received_lookups sent = {0};
+	const char *expansion = NULL;
 	int r;
 
 	received_drop_job(received);
@@ -267,9 +282,13 @@ int rh_received_read_job(struct rh_received *received, struct rh_wire *wire)
 	if (r == 0)
 		received_get_lookups(wire, &sent);
 	if (r == 0)
+		expansion = rh_wire_text(wire);
+	if (r == 0)
 		r = received_read_object(received, wire, place);
 	if (r == 0)
 		r = received_make_lookups(received, &sent);
+	if (r == 0)
+		r = received_expand(received, expansion);
 	return r == 0 && wire->malformed ? RH_EINVAL : r;
 }
 

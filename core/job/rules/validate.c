@@ -380,12 +380,37 @@ static bool validate_required_types(const struct rh_job *job, struct rh_findings
 	return missing;
 }
 
+/* The words of the plugin about a job that it does not expand. */
+static void validate_refusals(const struct rh_job *job, struct rh_findings *findings)
+{
+	for (size_t i = 0; job->refusals && i < job->refusals->count; i++) {
+		const struct rh_finding *item = &job->refusals->items[i];
+
+		(void)rh_findings_add(findings, item->severity, item->path, "%s", item->detail);
+	}
+}
+
+/* Replica types that a plugin gave are checked as those of a map; of a job without them there is nothing to check. */
+static void validate_expansion(const struct rh_job *job, struct rh_findings *findings)
+{
+	validate_refusals(job, findings);
+	if (!job->expansion || job->refusals)
+		return;
+	for (size_t i = 0; i < job->spec_count; i++)
+		validate_spec(job, &job->specs[i], findings);
+	(void)validate_required_types(job, findings);
+}
+
 static void validate_specs(const struct rh_job *job, struct rh_findings *findings)
 {
 	struct rh_place spec = rh_place_member(NULL, "spec");
 	struct rh_kind_path map;
 	const struct rh_json *object;
 
+	if (rh_kind_expands(job->kind)) {
+		validate_expansion(job, findings);
+		return;
+	}
 	rh_kind_replicas_path(job->kind, &map);
 	object = rh_kind_path_find(&map, job->object);
 	if (map.count > 0 && !rh_kind_spec_required(job->kind) && rh_json_type(object) != RH_JSON_OBJECT) {

@@ -114,6 +114,8 @@ static int jobs_add_job(struct rh_run *run, const struct rh_manifest_object *ite
 	if (!copy)
 		return rh_fail_oom(err);
 	r = rh_host_parse(run->options->host, copy, &job->job, err);
+	if (r == 0)
+		r = rh_host_expand_files(run->options->host, job->job, run->options->manifest, err);
 	if (r < 0)
 		return rh_wrap(err, r, "%s", item->source);
 	run->job_count++;

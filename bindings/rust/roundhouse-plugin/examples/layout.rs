@@ -38,13 +38,14 @@ fn main() {
     layout!(
         "rh_services", Services, head, text, integer, boolean, size, json, quote, setting, type_ as "type", replicas,
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
-        edit, object, verdict, key, member, gang, object_with, hold, conclude, status, lookup
+        edit, object, verdict, key, member, gang, object_with, hold, conclude, status, lookup,
+        expansion
     );
     layout!("rh_object_options", ObjectOptions, head, flags, random_bytes);
     layout!("rh_made", MadeObject, head, api_version, kind, name, random, random_bytes);
     layout!(
         "rh_plugin", Plugin, head, name, release, init, fini, describe, validate, pod, objects, judge, settings, resources,
-        make
+        make, expand
     );
     for (name, value) in [
         ("RH_ABI_MAJOR", i64::from(RH_ABI_MAJOR)),
@@ -71,6 +72,7 @@ fn main() {
         ("RH_KIND_SHARED_PORT", i64::from(RH_KIND_SHARED_PORT)),
         ("RH_KIND_STORAGE", i64::from(RH_KIND_STORAGE)),
         ("RH_KIND_FALLBACK", i64::from(RH_KIND_FALLBACK)),
+        ("RH_KIND_EXPANDED", i64::from(RH_KIND_EXPANDED)),
         ("RH_KIND_OWN_GANG", i64::from(RH_KIND_OWN_GANG)),
         ("RH_KIND_OWN_LABELS", i64::from(RH_KIND_OWN_LABELS)),
         ("RH_KIND_OWN_STATUS", i64::from(RH_KIND_OWN_STATUS)),

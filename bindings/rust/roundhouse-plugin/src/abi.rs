@@ -69,6 +69,7 @@ pub const RH_KIND_OWN_STATUS: u32 = 256;
 pub const RH_KIND_STORAGE: u32 = 1024;
 /// Since 1.2: this version has the jobs whose version nobody can find out.
 pub const RH_KIND_FALLBACK: u32 = 2048;
+pub const RH_KIND_EXPANDED: u32 = 4096;
 
 /// There is no pod.
 pub const RH_PHASE_ABSENT: i32 = 0;
@@ -263,6 +264,7 @@ pub struct Services {
     pub conclude: Option<unsafe extern "C" fn(*mut Reply, i32, *const c_char, *const c_char, *const c_char) -> i32>,
     pub status: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const c_char) -> i32>,
     pub lookup: Option<unsafe extern "C" fn(*const View, *const c_char) -> i32>,
+    pub expansion: Option<unsafe extern "C" fn(*mut Reply, *const c_char) -> i32>,
 }
 
 /// struct rh_plugin
@@ -281,6 +283,7 @@ pub struct Plugin {
     pub settings: *const c_char,
     pub resources: *const c_char,
     pub make: Option<unsafe extern "C" fn(*mut c_void, *const View, *const MadeObject, *mut Reply) -> i32>,
+    pub expand: Option<unsafe extern "C" fn(*mut c_void, *const View, *mut Reply) -> i32>,
 }
 
 // A mistake in the list of members changes a size; the test of the layout finds the rest.
@@ -294,6 +297,6 @@ const _: () = {
     assert!(size_of::<ReplicaState>() == 36);
     assert!(size_of::<ObjectOptions>() == 32);
     assert!(size_of::<MadeObject>() == 64);
-    assert!(size_of::<Services>() == 288);
-    assert!(size_of::<Plugin>() == 120);
+    assert!(size_of::<Services>() == 296);
+    assert!(size_of::<Plugin>() == 128);
 };

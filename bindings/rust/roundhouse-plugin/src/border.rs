@@ -96,6 +96,7 @@ fn make<R: Registered>() -> Made {
             settings: kept.text(R::SETTINGS),
             resources: std::ptr::null(),
             make: None,
+            expand: None,
         },
         kinds: descriptions.iter().map(|description| kept.kind(description)).collect(),
         names: descriptions.iter().map(|description| description.kind).collect(),

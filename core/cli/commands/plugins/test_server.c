@@ -200,8 +200,9 @@ static int server_try_job(struct server *server, const struct rh_kind *kind, con
 	return api_version ? server_try_object(server, &resource, from->object, from->source, err) : rh_fail_oom(err);
 }
 
-static int server_try_file(struct server *server, const struct rh_host *host, const struct rh_manifest_object *from,
-                           struct rh_error *err)
+/* @param files what the job names may be in them, too */
+static int server_try_file(struct server *server, const struct rh_host *host, const struct rh_manifest *files,
+                           const struct rh_manifest_object *from, struct rh_error *err)
 {
 	const struct rh_kind *kind = rh_host_kind(host, rh_json_string_at(from->object, "apiVersion"),
 	                                          rh_json_string_at(from->object, "kind"), NULL);
@@ -218,6 +219,8 @@ static int server_try_file(struct server *server, const struct rh_host *host, co
 	if (!object || rh_json_set_string(rh_json_get(object, "metadata"), "uid", SERVER_UID) < 0)
 		return rh_fail_oom(err);
 	r = rh_host_parse(host, rh_take(object), &job, err);
+	if (r == 0)
+		r = rh_host_expand_files(host, job, files, err);
 	snapshot.job = job;
 	if (r == 0)
 		r = server_try_replicas(server, &snapshot, from->source, err);
@@ -240,7 +243,7 @@ static int server_try_all(struct server *server, const struct rh_host *host, con
 			r = server_try_rights(server, info.kinds[k], err);
 	}
 	for (size_t i = 0; r == 0 && i < jobs->count; i++)
-		r = server_try_file(server, host, &jobs->items[i], err);
+		r = server_try_file(server, host, jobs, &jobs->items[i], err);
 	return r;
 }
 

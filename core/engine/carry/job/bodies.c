@@ -2,6 +2,8 @@
 #include "engine/carry/job/bodies.h"
 
 #include "engine/carry/entry.h"
+#include "job/expansion.h"
+#include "job/kind.h"
 
 bool rh_bodies_are_needed(const struct rh_entry *entry)
 {
@@ -42,6 +44,47 @@ struct rh_snapshot rh_bodies_snapshot(const struct rh_entry *entry)
 		.suspended = entry->job->policy.suspend,
 		.finished = rh_job_status_finished(&entry->job->status),
 	};
+}
+
+/* @return 0 or RH_ENOMEM */
+static int bodies_hash_source(const struct rh_job *job, uint64_t *ret_hash)
+{
+	rh_auto(json) source = rh_expansion_source(job);
+
+	return source ? rh_object_hash(source, ret_hash) : RH_ENOMEM;
+}
+
+int rh_bodies_expand(struct rh_entry *entry, struct rh_error *err)
+{
+	struct rh_snapshot snapshot = {
+		.host = entry->engine->options.host, .answers = entry->bodies.answers, .lookups = entry->lookups.now};
+	struct rh_job *job = entry->job;
+	bool known = entry->bodies.expanded && (job->expansion || job->refusals);
+	int r;
+
+	if (known || !rh_kind_expands(job->kind) || job->deleting || !rh_job_is_ours(job))
+		return 0;
+	r = rh_host_expand(&snapshot, job, err);
+	if (r == 0 && bodies_hash_source(job, &entry->bodies.source) < 0)
+		r = rh_fail_oom(err);
+	if (r < 0)
+		return r;
+	entry->bodies.expanded = true;
+	rh_bodies_free_builder(entry);
+	rh_trees_mark_used(entry); /* it has grown */
+	return 0;
+}
+
+void rh_bodies_keep_expansion(struct rh_entry *entry, struct rh_job *next)
+{
+	uint64_t source = 0;
+
+	if (!rh_kind_expands(next->kind))
+		return;
+	entry->bodies.expanded = entry->bodies.expanded && entry->job && bodies_hash_source(next, &source) == 0 &&
+	                         source == entry->bodies.source;
+	if (entry->job)
+		rh_job_adopt_expansion(next, entry->job);
 }
 
 /* Only a job that runs needs addresses; they last as long as the attempt. */

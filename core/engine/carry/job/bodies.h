@@ -7,12 +7,14 @@
 #define RH_ENGINE_CARRY_JOB_BODIES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "build/build.h"
 #include "job/addresses.h"
 
 struct rh_entry;
+struct rh_job;
 
 /** What pods and Services of one job are built from. */
 struct rh_entry_bodies {
@@ -21,6 +23,8 @@ struct rh_entry_bodies {
 	struct rh_snapshot snapshot;   /**< what the builder was made of */
 	struct rh_builder *builder;    /**< of the snapshot; NULL until something is built */
 	struct rh_answers *answers;    /**< of the plugin; owned; NULL: operations wait until it answers */
+	uint64_t source;               /**< hash of what the plugin saw when it expanded the job */
+	bool expanded;                 /**< its expansion, or refusal, is of source and of the objects that it names now */
 	bool waits;                    /**< an operation of the last pass has no answer yet */
 };
 
@@ -28,6 +32,16 @@ struct rh_entry_bodies {
 bool rh_bodies_are_needed(const struct rh_entry *entry);
 /** @return the job as plugins and the builder see it, without pods and counts; the entry lends what it points to */
 struct rh_snapshot rh_bodies_snapshot(const struct rh_entry *entry);
+/**
+ * Ask the plugin of a kind with RH_KIND_EXPANDED for the replica types, where what it saw has changed since.
+ * @return 0 or a negative status, as rh_host_expand()
+ */
+int rh_bodies_expand(struct rh_entry *entry, struct rh_error *err);
+/**
+ * Another version of the entry's job is about to take its place: until the plugin was asked again it has the replica
+ * types of the last one, so that a plan in progress has something to be carried out with.
+ */
+void rh_bodies_keep_expansion(struct rh_entry *entry, struct rh_job *next);
 /** Make the addresses of the attempt, where they are missing. @return 0 or a negative status */
 int rh_bodies_addresses(struct rh_entry *entry, struct rh_error *err);
 /** An operation of the plugin has its answer now, or its turn: the job is due. @param arg its struct rh_entry */

@@ -72,6 +72,8 @@ static void job_cache_set_job(struct rh_entry *entry, struct rh_job *job, struct
 		rh_objects_invalidate(entry);
 	}
 	rh_bodies_free_builder(entry);
+	if (job)
+		rh_bodies_keep_expansion(entry, job);
 	rh_job_free(entry->job);
 	rh_trees_forget_text(entry);
 	entry->job = job;

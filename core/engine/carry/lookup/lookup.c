@@ -27,6 +27,7 @@ static void lookup_set_now(struct rh_entry *entry, struct rh_lookups *now)
 	rh_bodies_free_builder(entry);
 	rh_lookups_free(entry->lookups.now);
 	entry->lookups.now = now;
+	entry->bodies.expanded = false;
 }
 
 void rh_lookup_forget(struct rh_entry *entry)
