@@ -25,7 +25,7 @@
 /* clang-format on */
 
 #define PAUSE_MS 5
-#define WAIT_MS 60000
+#define WAIT_MS 300000
 
 /* Ports of tests; tests/ports.py takes the same ones in turn, and says why these. */
 #define PORTS_FIRST 10000

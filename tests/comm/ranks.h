@@ -46,10 +46,10 @@ struct ranks {
 int ranks_free_port(void);
 /** Start them. */
 void ranks_start(const struct ranks_plan *plan, struct ranks *ret_ranks);
-/** Wait until the world stands for all ranks. Fails the test after a minute. */
+/** Wait until the world stands for all ranks. Fails the test after five minutes. */
 void ranks_await_ready(const struct ranks *ranks);
 /**
- * Wait for rank @p rank, at most a minute; then it is killed and the test fails.
+ * Wait for rank @p rank, at most five minutes; then it is killed and the test fails.
  * @return its exit status, or 128 + signal
  */
 int ranks_wait(struct ranks *ranks, int32_t rank);
