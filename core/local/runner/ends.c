@@ -82,9 +82,13 @@ void rh_runner_end_report(const struct rh_runner_pod *pod, struct rh_runner_cont
 		container->await_until = 0;
 		if (!container->sidecar)
 			ends_watch(pod->runner, container, (pid_t)report->pid);
-	} else if (container->gone_at >= report->started_at && container->gone_at != 0) {
-		report->finished_at = container->gone_at;
+		return;
 	}
+	if (container->gone_at >= report->started_at && container->gone_at != 0)
+		report->finished_at = container->gone_at;
+	/* the report may come before the loop looks at the descriptor */
+	if (container->await_until == 0)
+		ends_await(container);
 }
 
 /* @return until when the pod's status may still lack what is known to have happened; 0: it lacks nothing. An end counts

@@ -31,7 +31,7 @@ struct rh_samples {
 	size_t written; /* bytes since that was doubled */
 	struct samples_replica *replicas;
 	size_t count;
-	size_t told; /* of them, those that the file knows */
+	size_t listed; /* of them, those that the file knows */
 };
 
 struct rh_samples *rh_samples_new(const char *path, int64_t start)
@@ -125,13 +125,13 @@ static int samples_take(struct rh_samples *samples, const struct rh_run_load *lo
 	return 0;
 }
 
-static int samples_tell_replicas(struct rh_samples *samples, struct rh_str *out)
+static int samples_put_replicas(struct rh_samples *samples, struct rh_str *out)
 {
-	for (; samples->told < samples->count; samples->told++) {
-		const struct samples_replica *replica = &samples->replicas[samples->told];
+	for (; samples->listed < samples->count; samples->listed++) {
+		const struct samples_replica *replica = &samples->replicas[samples->listed];
 		rh_auto(json) row = rh_json_new_object();
 
-		if (!row || rh_json_set_integer(row, "replica", (int64_t)samples->told) < 0 ||
+		if (!row || rh_json_set_integer(row, "replica", (int64_t)samples->listed) < 0 ||
 		    rh_json_set_string(row, "job", replica->job) < 0 || rh_json_set_string(row, "name", replica->name) < 0)
 			return RH_ENOMEM;
 		rh_json_print(row, false, out);
@@ -140,7 +140,7 @@ static int samples_tell_replicas(struct rh_samples *samples, struct rh_str *out)
 	return 0;
 }
 
-static void samples_tell_uses(struct rh_samples *samples, int64_t now, struct rh_str *out)
+static void samples_put_uses(struct rh_samples *samples, int64_t now, struct rh_str *out)
 {
 	const char *comma = "";
 
@@ -184,10 +184,10 @@ int rh_samples_add(struct rh_samples *samples, const struct rh_run_load *load, i
 	/* looks come a little late, and a little less so the next time */
 	if (r < 0 || samples->count == 0 || now - samples->since < samples->step - samples->step / 8)
 		return r;
-	r = samples_tell_replicas(samples, &text);
+	r = samples_put_replicas(samples, &text);
 	if (r < 0)
 		return r;
-	samples_tell_uses(samples, now, &text);
+	samples_put_uses(samples, now, &text);
 	samples->since = now;
 	return text.failed ? RH_ENOMEM : samples_append(samples, &text);
 }

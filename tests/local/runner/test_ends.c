@@ -17,6 +17,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "local/harness.h"
+#include "local/runner/parts.h"
 #include "local/shim.h"
 
 /* The Master fails when Worker-0 has. No script can wait for a file, or for the end of another's process, but by
@@ -95,13 +96,93 @@ static void test_ends__shim_that_never_reports(void **state)
 		fail_msg("%s", message);
 }
 
+/* One container as a word: "-" not reported, "r" running, "e" running by its report, though its process was seen to
+ * have ended; "0" and "1" reported ends, "a" one before a restart. "s" before it: a sidecar. */
+static void fill_container(struct rh_runner_container *container, const char *word, int64_t until)
+{
+	container->process = -1;
+	container->sidecar = *word == 's';
+	container->init = container->sidecar;
+	word += container->sidecar ? 1 : 0;
+	container->reported = *word != '-';
+	container->report.running = *word == 'r' || *word == 'e';
+	container->report.again = *word == 'a';
+	container->report.exit_code = *word == '1' || *word == 'a' ? 1 : 0;
+	container->await_until = *word == 'r' || *word == '-' || container->sidecar ? 0 : until;
+}
+
+static struct rh_runner_pod *make_pod(const char *words, int64_t until)
+{
+	struct rh_runner_pod *pod = rh_alloc(sizeof(*pod));
+	rh_auto_free char *text = rh_strdup(words);
+	char *rest = text;
+	const char *word;
+
+	pod->line = -1;
+	pod->stage = RH_RUNNER_STARTED;
+	pod->job = rh_strdup("j");
+	pod->await_until = until;
+	pod->containers = rh_alloc_array(4, sizeof(*pod->containers));
+	while ((word = strsep(&rest, " ")))
+		fill_container(&pod->containers[pod->container_count++], word, until);
+	return pod;
+}
+
+/* The containers of a pod, and whether a verdict has to wait for what is not reported of it. */
+static const struct {
+	const char *words;
+	bool waits;
+} waits_rows[] = {
+	{"-", true},       {"r", false},      {"e", true},       {"1", true},      {"0", true},    {"a", false},
+	{"1 r", false},    {"0 r", false},    {"1 e", true},     {"a e", true},    {"1 1", true},  {"1 a", false},
+	{"sr -", false},   {"sr r", false},   {"sr e", true},    {"sr 1", true},   {"sr 0", true}, {"s0 1", true},
+	{"s0 sr 1", true}, {"s0 s1 1", true}, {"sr 1 r", false}, {"sr 1 e", true}, {"sa 1", true},
+};
+
+/* An end that is reported, and not that of its whole pod, holds no verdict: not for containers that run, nor for
+ * sidecars that take their time. */
+static void test_ends__who_is_waited_for(void **state)
+{
+	int64_t until = rh_clock_monotonic() + 3600 * RH_SECOND;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(waits_rows) / sizeof(waits_rows[0]); i++) {
+		struct rh_runner runner = {.pods = rh_map_new()};
+		rh_auto(runner_pod) pod = make_pod(waits_rows[i].words, until);
+		int64_t found;
+
+		assert_int_equal(rh_map_set(runner.pods, "1", pod, NULL), 0);
+		found = rh_runner_awaited(&runner, "j");
+		assert_int_equal(rh_runner_awaited(&runner, "other"), 0);
+		rh_map_free(runner.pods);
+		if (found != (waits_rows[i].waits ? until : 0))
+			fail_msg("\"%s\": %s", waits_rows[i].words, found == 0 ? "no wait" : "it waits");
+	}
+}
+
+/* A shim's report may be read before the process's descriptor: until the shim ends, the pod's status lacks the end. */
+static void test_ends__report_before_the_descriptor(void **state)
+{
+	rh_auto(runner_pod) pod = make_pod("r", 0);
+	struct rh_runner runner = {.pods = rh_map_new()};
+	struct rh_shim_report report = {.exit_code = 1, .started_at = 1, .finished_at = 2};
+
+	(void)state;
+	assert_int_equal(rh_map_set(runner.pods, "1", pod, NULL), 0);
+	rh_runner_end_report(pod, &pod->containers[0], &report);
+	pod->containers[0].report = report;
+	assert_true(rh_runner_awaited(&runner, "j") > 0);
+	assert_int_equal(report.finished_at, 2);
+	rh_map_free(runner.pods);
+}
+
 #define ROW(name) cmocka_unit_test_setup_teardown(name, test_run_set_up, test_run_tear_down)
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		ROW(test_ends__late_report_of_a_silent_end),
-		ROW(test_ends__late_report_of_an_error),
+		cmocka_unit_test(test_ends__who_is_waited_for), cmocka_unit_test(test_ends__report_before_the_descriptor),
+		ROW(test_ends__late_report_of_a_silent_end),    ROW(test_ends__late_report_of_an_error),
 		ROW(test_ends__shim_that_never_reports),
 	};
 
