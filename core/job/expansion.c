@@ -10,6 +10,7 @@
 #include "job/fields.h"
 #include "job/kind.h"
 #include "job/names.h"
+#include "job/policy.h"
 
 struct rh_expansion {
 	char *text;
@@ -243,7 +244,7 @@ static int expansion_check_policy(const struct rh_fields *fields)
 		expansion_check_members(fields, "activeDeadlineSeconds|backoffLimit|cleanPodPolicy|ttlSecondsAfterFinished");
 
 	if (r == 0)
-		r = rh_job_override_policy(&scratch, fields);
+		r = rh_run_policy_override(&scratch, fields);
 	if (r == 0 && word && strcmp(word, "None") != 0 && strcmp(word, "Running") != 0 && strcmp(word, "All") != 0)
 		return expansion_refuse(fields->err, &word_place, "it must be one of None|Running|All");
 	for (const struct rh_json *item = rh_json_first(fields->object); item && r == 0; item = rh_json_next(item)) {
@@ -376,7 +377,7 @@ void rh_job_set_expansion(struct rh_job *job, struct rh_expansion *expansion)
 	job->spec_count = expansion->count;
 	/* they were read before */
 	(void)expansion_read_policy(expansion, &policy);
-	(void)rh_job_override_policy(&job->policy, &policy);
+	(void)rh_run_policy_override(&job->policy, &policy);
 }
 
 void rh_job_adopt_expansion(struct rh_job *job, struct rh_job *from)

@@ -163,3 +163,16 @@ int rh_fields_int32(const struct rh_fields *fields, const char *key, int32_t *re
 	*ret_value = (int32_t)value;
 	return 0;
 }
+
+int rh_fields_count(const struct rh_fields *fields, const char *key, int32_t *ret_count)
+{
+	int32_t count = 0;
+	int r;
+
+	if (!rh_fields_present(rh_json_get(fields->object, key)))
+		return 0;
+	r = rh_fields_int32(fields, key, &count);
+	if (r == 0)
+		*ret_count = count < 0 ? 0 : count;
+	return r;
+}

@@ -76,6 +76,8 @@ int rh_fields_text(const struct rh_fields *fields, const char *key, const char *
 int rh_fields_bool(const struct rh_fields *fields, const char *key, bool *ret_value);
 /** Read an integer of 32 bits. @return 0 or RH_EINVAL */
 int rh_fields_int32(const struct rh_fields *fields, const char *key, int32_t *ret_value);
+/** Likewise, but what is negative acts as 0, as in V1. @param[out] ret_count kept where there is none */
+int rh_fields_count(const struct rh_fields *fields, const char *key, int32_t *ret_count);
 /** Read an integer of at most 53 bits. @return 0 or RH_EINVAL */
 int rh_fields_int64(const struct rh_fields *fields, const char *key, int64_t *ret_value);
 /**

@@ -13,214 +13,9 @@
 #include "job/names.h"
 #include "job/shown.h"
 
-/* 30 000 years: any time of this epoch plus so many seconds still is a number of microseconds. */
-#define JOB_SECONDS_MAX INT64_C(1000000000000)
-
 /* Under scope job nothing starts again before all pods are gone, so the wait needs a bound (docs/internals/engine.md).
  */
 #define JOB_TERMINATING_TIMEOUT (60 * RH_SECOND)
-
-struct job_policy_word {
-	const char *word;
-	enum rh_restart_policy policy;
-};
-
-static const struct job_policy_word job_restart_policies[] = {
-	{"Always", RH_RESTART_ALWAYS},
-	{"OnFailure", RH_RESTART_ON_FAILURE},
-	{"Never", RH_RESTART_NEVER},
-	{"ExitCode", RH_RESTART_EXIT_CODE},
-};
-
-#define JOB_RESTART_POLICIES (sizeof(job_restart_policies) / sizeof(job_restart_policies[0]))
-
-enum rh_restart_policy rh_restart_policy_parse(const char *word)
-{
-	for (size_t i = 0; i < JOB_RESTART_POLICIES; i++) {
-		if (rh_text_equal(word, job_restart_policies[i].word))
-			return job_restart_policies[i].policy;
-	}
-	return RH_RESTART_UNKNOWN;
-}
-
-const char *rh_restart_policy_name(enum rh_restart_policy policy)
-{
-	for (size_t i = 0; i < JOB_RESTART_POLICIES; i++) {
-		if (job_restart_policies[i].policy == policy)
-			return job_restart_policies[i].word;
-	}
-	return "Never";
-}
-
-/* v1-behaviour B.1: every word that is not None or Running deletes all pods. */
-static enum rh_clean_policy job_clean_policy(const char *word)
-{
-	if (!word || strcmp(word, "None") == 0)
-		return RH_CLEAN_NONE;
-	return strcmp(word, "Running") == 0 ? RH_CLEAN_RUNNING : RH_CLEAN_ALL;
-}
-
-/* -1 means unset inside; what is negative in the object acts as 0, as it does in V1, and validation refuses it. */
-static int64_t job_clamp_seconds(int64_t seconds)
-{
-	if (seconds < 0)
-		return 0;
-	return seconds > JOB_SECONDS_MAX ? JOB_SECONDS_MAX : seconds;
-}
-
-static int job_read_seconds(const struct rh_fields *fields, const char *key, int64_t *ret_seconds)
-{
-	int64_t seconds;
-	int r;
-
-	if (!rh_fields_present(rh_json_get(fields->object, key)))
-		return 0;
-	r = rh_fields_int64(fields, key, &seconds);
-	if (r == 0)
-		*ret_seconds = job_clamp_seconds(seconds);
-	return r;
-}
-
-static int job_read_count(const struct rh_fields *fields, const char *key, int32_t *ret_count)
-{
-	int32_t count = 0;
-	int r;
-
-	if (!rh_fields_present(rh_json_get(fields->object, key)))
-		return 0;
-	r = rh_fields_int32(fields, key, &count);
-	if (r == 0)
-		*ret_count = count < 0 ? 0 : count;
-	return r;
-}
-
-/* As job_read_count(), for a limit that may be unset. */
-static int job_read_limit(const struct rh_fields *fields, const char *key, int64_t *ret_limit)
-{
-	int32_t count = -1;
-	int r = job_read_count(fields, key, &count);
-
-	if (r == 0 && count >= 0)
-		*ret_limit = count;
-	return r;
-}
-
-static int job_read_scheduling(struct rh_scheduling_policy *policy, const struct rh_fields *run_policy)
-{
-	struct rh_place place = rh_place_member(run_policy->place, "schedulingPolicy");
-	struct rh_fields fields = {NULL, &place, run_policy->err};
-	int r = rh_fields_object(run_policy, "schedulingPolicy", &fields.object);
-
-	if (r != 0 || !fields.object)
-		return r;
-	policy->present = true;
-	if ((r = job_read_count(&fields, "minAvailable", &policy->min_available)) != 0 ||
-	    (r = job_read_count(&fields, "scheduleTimeoutSeconds", &policy->timeout_seconds)) != 0 ||
-	    (r = rh_fields_text(&fields, "queue", &policy->queue)) != 0 ||
-	    (r = rh_fields_text(&fields, "priorityClass", &policy->priority_class)) != 0)
-		return r;
-	return rh_fields_object(&fields, "minResources", &policy->min_resources);
-}
-
-/* MPI has a second cleanPodPolicy on the top of its spec; the other kinds' schemas prune it (v1-behaviour A.3-1). */
-static const char *job_top_clean_policy(const struct rh_kind *kind, const struct rh_json *spec)
-{
-	const char *word = rh_json_string(rh_json_get(spec, "cleanPodPolicy"));
-	rh_auto(json) schema = NULL;
-
-	if (!word || !kind->spec_schema)
-		return NULL;
-	if (rh_json_parse(kind->spec_schema, strlen(kind->spec_schema), &schema, NULL) != 0)
-		return NULL;
-	return rh_json_get(schema, "cleanPodPolicy") ? word : NULL;
-}
-
-/* Where members of a run policy are read from. */
-struct job_policy_source {
-	struct rh_fields fields;
-	const struct rh_kind *kind; /* which of the members are there; NULL: all */
-};
-
-static struct rh_fields job_policy_field(const struct job_policy_source *source, const char *key)
-{
-	struct rh_fields fields = source->fields;
-
-	if (source->kind && !rh_kind_has_policy(source->kind, key))
-		fields.object = NULL;
-	return fields;
-}
-
-/* What a job and the defaults of its kind can set; what is absent stays. @param[in,out] clean cleanPodPolicy's word */
-static int job_read_policy_members(struct rh_run_policy *policy, const struct job_policy_source *source,
-                                   const char **clean)
-{
-	struct rh_fields word = job_policy_field(source, "cleanPodPolicy");
-	struct rh_fields suspend = job_policy_field(source, "suspend");
-	struct rh_fields ttl = job_policy_field(source, "ttlSecondsAfterFinished");
-	struct rh_fields deadline = job_policy_field(source, "activeDeadlineSeconds");
-	struct rh_fields limit = job_policy_field(source, "backoffLimit");
-	int r;
-
-	if ((r = rh_fields_text(&word, "cleanPodPolicy", clean)) != 0 ||
-	    (r = rh_fields_bool(&suspend, "suspend", &policy->suspend)) != 0 ||
-	    (r = job_read_limit(&ttl, "ttlSecondsAfterFinished", &policy->ttl_seconds)) != 0 ||
-	    (r = job_read_seconds(&deadline, "activeDeadlineSeconds", &policy->deadline_seconds)) != 0)
-		return r;
-	return job_read_limit(&limit, "backoffLimit", &policy->backoff_limit);
-}
-
-int rh_job_override_policy(struct rh_run_policy *policy, const struct rh_fields *fields)
-{
-	const struct job_policy_source source = {*fields, NULL};
-	const char *clean = NULL;
-	int r = job_read_policy_members(policy, &source, &clean);
-
-	if (clean)
-		policy->clean = job_clean_policy(clean);
-	return r;
-}
-
-/* The loader has checked them (host/plugin/kind_json.c). */
-static int job_read_policy_defaults(struct rh_job *job, struct rh_error *err)
-{
-	const char *text = rh_kind_run_policy(job->kind);
-	rh_auto(json) defaults = NULL;
-	struct job_policy_source source = {{NULL, NULL, err}, NULL};
-	const char *clean = NULL;
-	int r = text ? rh_json_parse(text, strlen(text), &defaults, err) : 0;
-
-	source.fields.object = defaults;
-	if (r == 0 && defaults)
-		r = job_read_policy_members(&job->policy, &source, &clean);
-	if (r == 0)
-		job->policy.clean = job_clean_policy(clean);
-	return r;
-}
-
-static int job_read_run_policy(struct rh_job *job, const struct rh_fields *spec)
-{
-	struct rh_run_policy *policy = &job->policy;
-	struct rh_kind_path path;
-	struct job_policy_source source = {{NULL, NULL, spec->err}, NULL};
-	struct rh_fields fields;
-	const char *clean = NULL;
-	int r = job_read_policy_defaults(job, spec->err);
-
-	rh_kind_policy_path(job->kind, &path);
-	source.fields.place = rh_kind_path_place(&path);
-	source.kind = path.count == 1 ? job->kind : NULL;
-	if (r != 0 || (r = rh_kind_path_read(&path, job->object, &source.fields.object, spec->err)) != 0 ||
-	    (r = job_read_policy_members(policy, &source, &clean)) != 0)
-		return r;
-	fields = job_policy_field(&source, "managedBy");
-	r = rh_fields_text(&fields, "managedBy", &policy->managed_by);
-	if (!clean)
-		clean = job_top_clean_policy(job->kind, spec->object);
-	if (clean)
-		policy->clean = job_clean_policy(clean);
-	fields = job_policy_field(&source, "schedulingPolicy");
-	return r == 0 ? job_read_scheduling(&policy->scheduling, &fields) : r;
-}
 
 static const struct rh_replica_type *job_known_type(const struct rh_kind *kind, const char *key)
 {
@@ -259,7 +54,7 @@ static int job_read_spec(const struct rh_kind *kind, const struct rh_fields *fie
 	int r;
 
 	spec->replicas = spec->known ? spec->known->default_replicas : 1;
-	r = job_read_count(fields, "replicas", &spec->replicas);
+	r = rh_fields_count(fields, "replicas", &spec->replicas);
 	if (r == 0)
 		r = rh_fields_text(fields, "restartPolicy", &policy);
 	if (r == 0)
@@ -403,7 +198,7 @@ static int job_read_all(struct rh_job *job, struct rh_error *err)
 		return r;
 	if (!spec.object)
 		return rh_fail(err, RH_EINVAL, "spec: Required value");
-	if ((r = job_read_run_policy(job, &spec)) != 0 || (r = job_read_specs(job, err)) != 0)
+	if ((r = rh_run_policy_read(job->kind, job->object, &job->policy, err)) != 0 || (r = job_read_specs(job, err)) != 0)
 		return r;
 	r = rh_shown_read(job->kind, job->object, &job->status);
 	return r == RH_ENOMEM ? rh_fail_oom(err) : r;
@@ -423,11 +218,6 @@ static struct rh_job *job_new(const struct rh_kind *kind, struct rh_json *object
 	job->namespace_ = "";
 	job->uid = "";
 	job->resource_version = "";
-	job->policy.ttl_seconds = -1;
-	job->policy.deadline_seconds = -1;
-	job->policy.backoff_limit = -1;
-	job->policy.scheduling.min_available = -1;
-	job->policy.scheduling.timeout_seconds = -1;
 	return job;
 }
 

@@ -18,9 +18,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "job/fields.h"
 #include "job/names.h"
 #include "job/patterns.h"
+#include "job/policy.h"
 #include "job/status.h"
 #include "roundhouse/plugin.h"
 
@@ -31,46 +31,8 @@
  */
 #define RH_JOB_WEIGHT_MAX ((size_t)8 << 20)
 
-/** When a replica whose container ended is restarted. RH_RESTART_UNKNOWN is any other text, which V1 accepted; it acts
- * as Never and lint refuses it. */
-enum rh_restart_policy {
-	RH_RESTART_ALWAYS,
-	RH_RESTART_ON_FAILURE,
-	RH_RESTART_NEVER,
-	RH_RESTART_EXIT_CODE,
-	RH_RESTART_UNKNOWN
-};
-
-/** Which pods go when a job has finished (v1-behaviour B.1). */
-enum rh_clean_policy {
-	RH_CLEAN_NONE,
-	RH_CLEAN_RUNNING,
-	RH_CLEAN_ALL /**< also every unknown value, as in V1 */
-};
-
 /** Scope of a restart after a failure: the replica, or all of the job (docs/internals/engine.md). */
 enum rh_restart_scope { RH_SCOPE_REPLICA, RH_SCOPE_JOB };
-
-/** Scheduling policy, used with a gang scheduler only. Texts are borrowed from the object. */
-struct rh_scheduling_policy {
-	bool present;
-	int32_t min_available;   /**< -1 is unset */
-	int32_t timeout_seconds; /**< scheduleTimeoutSeconds; -1 is unset */
-	const char *queue;
-	const char *priority_class;
-	const struct rh_json *min_resources;
-};
-
-/** RunPolicy with defaults. */
-struct rh_run_policy {
-	enum rh_clean_policy clean;
-	bool suspend;
-	int64_t ttl_seconds;      /**< ttlSecondsAfterFinished; -1 is unset */
-	int64_t deadline_seconds; /**< activeDeadlineSeconds; -1 is unset */
-	int64_t backoff_limit;    /**< -1 is unset: no limit */
-	const char *managed_by;   /**< borrowed; NULL is unset */
-	struct rh_scheduling_policy scheduling;
-};
 
 /** The replicas of one type, defaults applied. */
 struct rh_replica_spec {
@@ -147,14 +109,4 @@ int32_t rh_job_own_port(const struct rh_job *job, const struct rh_replica_spec *
 /** @return number of the port named rh_kind.port_name of the main container of @p type; rh_kind.port where it sets
  * none; -1 when there is no such type */
 int32_t rh_job_port(const struct rh_job *job, const char *type);
-/**
- * Take members of a run policy from @p fields in place of those that @p policy has. @param[out] policy changed also on
- * error. @return 0 or RH_EINVAL
- */
-int rh_job_override_policy(struct rh_run_policy *policy, const struct rh_fields *fields);
-/** @return the policy of that name; RH_RESTART_UNKNOWN: there is none */
-enum rh_restart_policy rh_restart_policy_parse(const char *word);
-/** @return "Always", "OnFailure", "Never" or "ExitCode"; static storage */
-const char *rh_restart_policy_name(enum rh_restart_policy policy);
-
 #endif

@@ -217,7 +217,7 @@ static void test_expand__hostile(void **state)
 	}
 }
 
-/* More than the limit of an answer. */
+/* More than the limit of an answer: the message says so, wherever the plugin runs. */
 static void test_expand__large(void **state)
 {
 	auto_fixture fixture;
@@ -230,10 +230,8 @@ static void test_expand__large(void **state)
 	expand_answer(&fixture, text);
 	rh_auto(lookups) lookups = expand_look_up(&fixture, expand_runtime);
 	assert_int_equal(expand_do(&fixture), RH_EPLUGIN);
-	/* a process of its own may end by its own limits before */
-	if (!*(const bool *)*state)
-		assert_non_null(
-			strstr(fixture.err.message, "expansion(): the answer is larger than the limit of 4194304 bytes"));
+	if (!strstr(fixture.err.message, "expansion(): the answer is larger than the limit of 4194304 bytes"))
+		fail_msg("%s", fixture.err.message);
 }
 
 /* What others write to a job changes nothing of what expand() sees. */

@@ -95,9 +95,9 @@ class Expansions(unittest.TestCase):
                 done = self.call(command, objects=[job(answer='{"types":[{"name":"../../x"}]}'), runtime()],
                                  isolation=isolation)
                 self.assertNotEqual(done.returncode, 0, done.stdout)
-                said = done.stdout + done.stderr
                 self.assertIn("NodesJob default/j: plugin expand, expand(): expansion(): types[0].name: it must "
-                              "have at most 63 letters, digits and '-', a letter first, and no '-' last", said)
+                              "have at most 63 letters, digits and '-', a letter first, and no '-' last",
+                              done.stdout + done.stderr)
 
     def test_too_many(self):
         """What a plugin wants is held against the limits of a job."""

@@ -33,7 +33,10 @@ struct rh_json *fixture_yaml(const char *text);
 void fixture_open(struct fixture *fixture, const struct rh_plugin *plugin, const char *yaml);
 /** fixture_open() with the plugin in the file @p path, and the configuration @p ini (NULL: none). */
 void fixture_open_file(struct fixture *fixture, const char *path, const char *ini, const char *yaml);
-/** fixture_open_file() with the plugin in this process, or in one of its own (@p remote). */
+/**
+ * fixture_open_file() with the plugin in this process, or in one of its own (@p remote), and a time limit that only a
+ * hang reaches.
+ */
 void fixture_open_where(struct fixture *fixture, const char *path, bool remote, const char *yaml);
 /** Free it and make it empty. */
 void fixture_close(struct fixture *fixture);

@@ -172,6 +172,16 @@ static void work_settle_invalid(struct rh_entry *entry)
 		rh_queue_fail(&entry->engine->queue, &entry->item, entry->engine->now);
 }
 
+/* Have the replica types, where the plugin gives them; with them the job takes more memory. @return 0 or negative */
+static int work_expand(struct rh_entry *entry, struct rh_error *err)
+{
+	int r = rh_bodies_expand(entry, err);
+
+	if (r > 0)
+		rh_trees_mark_used(entry);
+	return r < 0 ? r : 0;
+}
+
 /* Decide about the job, which can be read. @return 0, a negative status, or 1 when objects are to be checked first */
 static int work_pass(struct rh_entry *entry, struct rh_plan **ret_plan, struct rh_error *err)
 {
@@ -179,7 +189,7 @@ static int work_pass(struct rh_entry *entry, struct rh_plan **ret_plan, struct r
 	bool asks = !entry->refusals.breach && rh_lookups_are_complete(entry->kind->kind, entry->lookups.now);
 
 	if (r == 0 && asks)
-		r = rh_bodies_expand(entry, err);
+		r = work_expand(entry, err);
 	asks = asks && rh_job_is_expanded(entry->job);
 	if (r == 0)
 		r = rh_bodies_addresses(entry, err);

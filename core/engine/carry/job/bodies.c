@@ -71,8 +71,7 @@ int rh_bodies_expand(struct rh_entry *entry, struct rh_error *err)
 		return r;
 	entry->bodies.expanded = true;
 	rh_bodies_free_builder(entry);
-	rh_trees_mark_used(entry); /* it has grown */
-	return 0;
+	return 1;
 }
 
 void rh_bodies_keep_expansion(struct rh_entry *entry, struct rh_job *next)

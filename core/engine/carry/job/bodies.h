@@ -34,7 +34,8 @@ bool rh_bodies_are_needed(const struct rh_entry *entry);
 struct rh_snapshot rh_bodies_snapshot(const struct rh_entry *entry);
 /**
  * Ask the plugin of a kind with RH_KIND_EXPANDED for the replica types, where what it saw has changed since.
- * @return 0 or a negative status, as rh_host_expand()
+ * @return 0; 1: it was asked, and the job's weight may have changed (rh_trees_mark_used()); or a negative status, as
+ * rh_host_expand()
  */
 int rh_bodies_expand(struct rh_entry *entry, struct rh_error *err);
 /**
