@@ -97,8 +97,8 @@ class Pods(unittest.TestCase):
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         cls.api.wait_served()
         (folder / "roundhouse.ini").write_text(CONFIGURATION)
-        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--config",
-                                                 folder / "roundhouse.ini"))
+        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--leader-elect=false",
+                                                 "--config", folder / "roundhouse.ini"))
 
     def pod(self, name):
         done = self.api.kubectl("get", "pod", f"{name}-master-0", "-o", "json", "--ignore-not-found")

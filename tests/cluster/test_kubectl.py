@@ -72,7 +72,8 @@ class Kubectl(unittest.TestCase):
         crds = subprocess.run([ROUNDHOUSE, "crds", "--plugins", JAX], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         cls.api.wait_served()
-        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--plugins", JAX))
+        cls.enterClassContext(support.Controller(ROUNDHOUSE, cls.api.kubeconfig, folder, "--leader-elect=false",
+                                                 "--plugins", JAX))
         cls.kubelet = cls.enterClassContext(node_played.PlayedKubelet(cls.api))
 
     def kubectl(self, *words, **how):

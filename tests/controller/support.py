@@ -28,7 +28,10 @@ def wait_for(what, ask, patience=PATIENCE_S):
 
 
 class Controller:
-    """`roundhouse controller`, from start() or `with` on. Attributes: metrics_port, health_port, log (a path)."""
+    """`roundhouse controller`, from start() or `with` on. Attributes: metrics_port, health_port, log (a path).
+
+    A test of something else than elections starts it with --leader-elect=false: a process that gets no processor for
+    ten seconds loses its Lease, and ends, as V1's does; nothing here starts it again as a kubelet would."""
 
     def __init__(self, roundhouse, kubeconfig, folder, *flags, environment=None, name="controller"):
         self.metrics_port, self.health_port = apiserver.free_ports(2)

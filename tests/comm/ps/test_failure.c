@@ -26,6 +26,7 @@
 /* What processes of a test say to one another. */
 struct board {
 	_Atomic int pushed;  /* acknowledged pushes of all workers */
+	_Atomic bool held;   /* workers wait before their last push: servers do not end before they are killed */
 	_Atomic pid_t child; /* of a worker */
 	char folder[64];
 };
@@ -69,9 +70,17 @@ static void await(const struct board *board, int pushed)
 {
 	struct timespec pause = {0, 1000000};
 
-	for (int i = 0; i < 60000 && board->pushed < pushed; i++)
+	for (int i = 0; i < 300000 && board->pushed < pushed; i++)
 		(void)nanosleep(&pause, NULL);
 	assert_true(board->pushed >= pushed);
+}
+
+static void wait_while_held(const struct board *board)
+{
+	struct timespec pause = {0, 1000000};
+
+	while (board->held)
+		(void)nanosleep(&pause, NULL);
 }
 
 /* Push ones, without end to what goes wrong, and find every one of them counted once. */
@@ -86,6 +95,8 @@ static int push_all(struct rh_ps *ps, void *arg)
 	must_run(ps, &op, 1);
 	op = workers_op(RH_PS_PUSH, in, NULL, COUNT);
 	for (int i = 0; i < PUSHES; i++) {
+		if (i == PUSHES - 1)
+			wait_while_held(board);
 		must_run(ps, &op, 1);
 		board->pushed++;
 	}
@@ -114,6 +125,7 @@ static void kill_servers(struct board *board, int32_t mode, int32_t durable, int
 	struct workers workers;
 
 	board->pushed = 0;
+	board->held = true;
 	servers_start(&servers, 2);
 	workers_start(&servers, &plan, &workers);
 	for (int i = 0; i < 4; i++) {
@@ -121,6 +133,7 @@ static void kill_servers(struct board *board, int32_t mode, int32_t durable, int
 		servers_kill(&servers, i % 2);
 		servers_restart(&servers, i % 2);
 	}
+	board->held = false;
 	assert_int_equal(workers_wait(&workers, 0), 0);
 	assert_int_equal(workers_wait(&workers, 1), 0);
 	servers_wait(&servers);

@@ -19,7 +19,7 @@ def main(roundhouse, jax):
     with apiserver.ApiServer() as api, tempfile.TemporaryDirectory() as folder:
         crds = subprocess.run([roundhouse, "crds", "--plugins", jax], check=True, capture_output=True, text=True).stdout
         api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        with support.Controller(roundhouse, api.kubeconfig, folder, "--plugins", jax):
+        with support.Controller(roundhouse, api.kubeconfig, folder, "--leader-elect=false", "--plugins", jax):
             proxy = subprocess.Popen([api.programs / "kubectl", "proxy", "--port=0"], env=api.environment(), text=True,
                                      stdout=subprocess.PIPE, preexec_fn=apiserver.die_with_parent)
             try:
