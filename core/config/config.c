@@ -83,7 +83,8 @@ static int config_take_default(struct rh_config *config, const struct rh_config_
 	static const struct rh_config_place place = {.folder = "", .origin = ""};
 	enum rh_setting_type type = row->rule.type;
 
-	if (!row->value || (type != RH_SETTING_DURATION && type != RH_SETTING_COUNT && type != RH_SETTING_PORTS))
+	if (!row->value || (type != RH_SETTING_DURATION && type != RH_SETTING_COUNT && type != RH_SETTING_PORTS &&
+	                    type != RH_SETTING_TRUTH))
 		return 0;
 	return rh_config_take(config, &place, row, row->value, NULL);
 }

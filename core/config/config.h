@@ -62,6 +62,7 @@ struct rh_config {
 	int64_t keep_mebibytes;  /**< [local] keep-mebibytes: how large they may be together; 0: any size */
 	int64_t max_restarts; /**< [local] max-restarts: how often in a row a replica that fails fast, and each time in the
 	                         same way, is restarted in a job without backoffLimit; 0: for ever; default 6 */
+	bool progress;        /**< [local] progress: whether replicas may report their progress to `run`; default true */
 	int64_t restart_backoff_max; /**< [local] restart-backoff-max; default 5 min */
 	int64_t grace_period; /**< [local] grace-period: SIGTERM to SIGKILL where the pod says nothing; default 30 s */
 	char *state_dir;      /**< [local] state-dir: where lock files live; default $XDG_RUNTIME_DIR/roundhouse or

@@ -185,6 +185,10 @@ static const struct rh_config_key keys_table[] = {
      "How often in a row a replica is restarted that fails within a minute, and each time in the same way, in a job "
      "without backoffLimit. Then the job fails. 0: for ever, as on a cluster. --max-restarts overrides it.",
      "local.md", offsetof(struct rh_config, max_restarts)},
+	{"local", KEYS_RULE("progress", RH_SETTING_TRUTH), "true", NULL,
+     "Whether replicas can report their progress to the run by the protocol of Kubeflow Trainer. The endpoint for that "
+     "is there if a command of the jobs names Python. false: never, as with --no-progress.",
+     "local.md#reports-of-progress", offsetof(struct rh_config, progress)},
 	{"local", KEYS_RULE("keep-runs", RH_SETTING_COUNT), "200", NULL,
      "How many runs are kept in $XDG_STATE_HOME/roundhouse/runs; the oldest are removed. 0: none is kept.",
      "local.md#runs-are-kept", offsetof(struct rh_config, keep_runs)},

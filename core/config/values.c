@@ -185,6 +185,19 @@ static int values_take_count(struct rh_config *config, const struct rh_config_pl
 	return 0;
 }
 
+/* Keys of the controller are only checked here: its flags take the values. */
+static int values_take_truth(struct rh_config *config, const struct rh_config_place *place,
+                             const struct rh_config_key *row, const char *value, struct rh_error *err)
+{
+	bool truth = strcmp(value, "true") == 0;
+	int r = rh_setting_check(&row->rule, value, err);
+
+	(void)place;
+	if (r == 0 && row->field > 0)
+		memcpy((char *)config + row->field, &truth, sizeof(truth));
+	return r;
+}
+
 static int values_take_folder(struct rh_config *config, const struct rh_config_place *place,
                               const struct rh_config_key *row, const char *value, struct rh_error *err)
 {
@@ -241,11 +254,17 @@ int rh_config_take(struct rh_config *config, const struct rh_config_place *place
 {
 	static int (*const takes[])(struct rh_config * config, const struct rh_config_place *place,
 	                            const struct rh_config_key *row, const char *value, struct rh_error *err) = {
-		[RH_SETTING_FOLDERS] = values_take_folders,       [RH_SETTING_ALLOW] = values_take_allow,
-		[RH_SETTING_PUBLIC_KEY] = values_take_public_key, [RH_SETTING_DURATION] = values_take_duration,
-		[RH_SETTING_COUNT] = values_take_count,           [RH_SETTING_FOLDER] = values_take_folder,
-		[RH_SETTING_PORTS] = values_take_ports,           [RH_SETTING_GANG] = values_take_gang,
-		[RH_SETTING_ISOLATION] = values_take_isolation,   [RH_SETTING_PAIRS] = NULL,
+		[RH_SETTING_FOLDERS] = values_take_folders,
+		[RH_SETTING_ALLOW] = values_take_allow,
+		[RH_SETTING_PUBLIC_KEY] = values_take_public_key,
+		[RH_SETTING_DURATION] = values_take_duration,
+		[RH_SETTING_COUNT] = values_take_count,
+		[RH_SETTING_FOLDER] = values_take_folder,
+		[RH_SETTING_PORTS] = values_take_ports,
+		[RH_SETTING_GANG] = values_take_gang,
+		[RH_SETTING_ISOLATION] = values_take_isolation,
+		[RH_SETTING_TRUTH] = values_take_truth,
+		[RH_SETTING_PAIRS] = NULL,
 	};
 
 	if (takes[row->rule.type])

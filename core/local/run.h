@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "host/host.h"
 #include "job/manifest.h"
+#include "local/progress/server.h"
 
 /** How a run ended. Values are exit statuses of the command. */
 enum rh_run_result {
@@ -106,6 +107,8 @@ struct rh_run_hooks {
 	void (*job)(void *arg, const struct rh_json *job, const struct rh_run_fault *fault);
 	/** A pod changed: the whole object. */
 	void (*pod)(void *arg, const struct rh_json *pod);
+	/** A replica of the job reported its progress: what `trainerStatus` of its report has (local/progress/report.h). */
+	void (*progress)(void *arg, const char *namespace_, const char *job, const struct rh_json *status);
 	/** At the end, once for each job that failed or was given up. */
 	void (*first_fault)(void *arg, const struct rh_run_fault *fault);
 	/** At the end, once for each replica, job by job. */
@@ -144,6 +147,8 @@ struct rh_run_options {
 	bool strict;          /**< a failed replica makes the result RH_RUN_FAILED though its job Succeeded */
 	/** replica whose main container gets a terminal; its output goes there as it is, beside the hooks; NULL: none */
 	const struct rh_run_terminal *terminal;
+	/** server for the endpoint to which replicas report their progress; NULL: there is no endpoint */
+	const struct rh_progress_serving *serving;
 	struct rh_run_hooks hooks;
 };
 

@@ -38,6 +38,9 @@ struct rh_runner_hooks {
 	const char *(*folder)(void *arg, const struct rh_json *pod);
 	/** Append lines of /etc/hosts for the pods of a namespace. */
 	void (*hosts)(void *arg, const char *namespace_, struct rh_str *out);
+	/** @return variables that the containers of the pod get unless it sets them, as "NAME=value", NULL-terminated,
+	 * borrowed for the call that asks; NULL: none. May be NULL. */
+	const char *const *(*variables)(void *arg, const struct rh_json *pod);
 	/** One line of output, without its newline. */
 	void (*line)(void *arg, const char *job, const char *replica, const char *container, const char *text,
 	             size_t length);

@@ -47,11 +47,12 @@ struct rh_runtime_spec_input {
 	void *lookup_arg;
 	struct rh_runtime_spec_machine machine;
 	const char *const
-		*environment;        /**< "NAME=value", NULL-terminated: inherited by containers; NULL: this process's own */
-	const char *pod_dir;     /**< the pod's private directory; created with mode 0700 if missing */
-	const char *pods_dir;    /**< value of the variable RH_EXEC_PODS (local/exec.h); NULL: not set */
-	const char *program;     /**< value of RH_EXEC_PROGRAM; NULL: not set */
-	const char *log_dir;     /**< exists; each container appends to CONTAINER.log in it */
+		*environment; /**< "NAME=value", NULL-terminated: inherited by containers; NULL: this process's own */
+	const char *const *variables; /**< likewise, over those that are inherited; NULL: none */
+	const char *pod_dir;          /**< the pod's private directory; created with mode 0700 if missing */
+	const char *pods_dir;         /**< value of the variable RH_EXEC_PODS (local/exec.h); NULL: not set */
+	const char *program;          /**< value of RH_EXEC_PROGRAM; NULL: not set */
+	const char *log_dir;          /**< exists; each container appends to CONTAINER.log in it */
 	const char *work_dir;    /**< working directory of containers without a workingDir: the folder of the job file */
 	const char *pod_ip;      /**< "127.1.0.3" */
 	const char *hosts;       /**< text of /etc/hosts with service names, or NULL */

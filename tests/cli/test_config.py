@@ -196,7 +196,7 @@ class Explain(Case):
             self.assertNotIn("restart-backoff-max", text)
 
     def test_sections_and_plugins(self):
-        self.assertEqual(self.good("config", "explain", "local").count("KEY "), 8)
+        self.assertEqual(self.good("config", "explain", "local").count("KEY "), 9)
         for word in ("pytorch", "plugin pytorch"):
             self.assertEqual(self.good("config", "explain", word).count("KEY "), 3)
         self.assertIn("TYPE     a whole number from 1", self.good("config", "explain",

@@ -306,7 +306,7 @@ class Describe(Runs):
         done = self.call("describe", "j")
         for pattern in (r"(?m)^Run: +j-\d", r"(?m)^State: +Failed$", r"(?m)^From: +/.*job\.yaml$",
                         r"(?m)^Logs: +/.*/logs$", r"\nPyTorchJob default/j: Failed, replicas: 1 failed\n",
-                        r"\n  Master-0 +Failed +3 +0 +\S+ *\n",
+                        r"\n  Master-0 +Failed +3 +0 +\S+(?: .*)?\n",
                         r"\n  First fault: Master-0 \(container pytorch\) exited with code 3:\n      the cause\n",
                         r"\nEvents, by the time since the start:\n.*Created"):
             self.assertRegex(done.stdout, pattern)

@@ -69,6 +69,7 @@ static void test_keys__defaults(void **state)
 		assert_int_equal(other->restart_backoff_max, config->restart_backoff_max);
 		assert_int_equal(other->grace_period, config->grace_period);
 		assert_int_equal(other->max_restarts, config->max_restarts);
+		assert_int_equal(other->progress, config->progress);
 		assert_int_equal(other->port_first, config->port_first);
 		assert_int_equal(other->gang.kind, config->gang.kind);
 	}

@@ -32,7 +32,8 @@ check_loads() {
 }
 
 "$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
-for file in bin/roundhouse include/roundhouse/plugin.h include/roundhouse/status.h include/roundhouse/version.h \
+for file in bin/roundhouse libexec/roundhouse/roundhouse-progress.so include/roundhouse/plugin.h \
+	include/roundhouse/status.h include/roundhouse/version.h \
 	lib/roundhouse/plugins/pytorch.so etc/roundhouse/roundhouse.ini share/man/man1/roundhouse.1 \
 	share/bash-completion/completions/roundhouse share/zsh/site-functions/_roundhouse \
 	share/fish/vendor_completions.d/roundhouse.fish share/doc/roundhouse/docs/plugin-abi.md \
@@ -75,6 +76,21 @@ echo "== and runs it"
 for peer in 0 1; do
 	grep -q "peer $peer of 2, first is at [0-9]" "$work/log" || fail "no line of peer $peer: $(cat "$work/log")"
 done
+
+echo "== replicas can report their progress: its module is found from the installed program"
+cat >"$work/report.yaml" <<'END'
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: report}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template: {spec: {containers: [{name: pytorch, image: none,
+        command: [sh, -c, 'echo "python reports to ${KUBEFLOW_TRAINER_SERVER_URL-nobody}"']}]}}
+END
+"$prefix/bin/roundhouse" run --no-keep "$work/report.yaml" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+grep -q "python reports to https://127.0.0.1:[0-9]*/apis/trainer" "$work/log" || fail "$(cat "$work/log")"
 
 echo "== the configuration that was installed counts"
 if [ ! -e /etc/roundhouse/roundhouse.ini ]; then

@@ -122,6 +122,19 @@ static void json_first_fault(void *arg, const struct rh_run_fault *fault)
 		(void)rh_json_set(view->faults, fault->job, rh_take(json));
 }
 
+static void json_progress(void *arg, const char *namespace_, const char *job, const struct rh_json *status)
+{
+	struct rh_json *row = rh_rows_new("progress");
+
+	(void)arg;
+	if (row && (rh_json_set_string(row, "namespace", namespace_) < 0 || rh_json_set_string(row, "job", job) < 0 ||
+	            rh_json_set(row, "trainerStatus", rh_json_copy(status)) < 0)) {
+		rh_json_free(row);
+		return;
+	}
+	json_write(row);
+}
+
 static void json_kept(void *arg, const char *path)
 {
 	struct rh_json_view *view = arg;
@@ -138,6 +151,7 @@ struct rh_run_hooks rh_json_view_hooks(struct rh_json_view *view)
 		.event = json_event,
 		.job = json_job,
 		.pod = json_pod,
+		.progress = json_progress,
 		.replica = json_replica,
 		.warning = json_warning,
 		.note = json_note,

@@ -12,6 +12,8 @@
 #define PROGRESS_TEXT_MAX 1024
 /* Most digits of a number; a double holds them exactly. */
 #define PROGRESS_DIGITS_MAX 12
+/* Longest number of a metric that is shown: 0.00012345678901 of Python's str(). */
+#define PROGRESS_METRIC_MAX 20
 /* The bar of Keras 3 is made of U+2501. */
 #define PROGRESS_KERAS_BAR "\xe2\x94\x81"
 
@@ -247,6 +249,19 @@ static void progress_append_part(const char *name, const struct rh_progress_part
 		rh_str_appendf(out, "%s%s %s", out->length > 0 ? "  " : "", name, part->count);
 }
 
+static void progress_append_left(int64_t left, struct rh_str *out)
+{
+	if (left < 0)
+		return;
+	rh_str_append(out, out->length > 0 ? "  " : "");
+	if (left >= 3600)
+		rh_str_appendf(out, "%d:%02d:%02d left", (int)(left / 3600), (int)(left / 60 % 60), (int)(left % 60));
+	else if (left >= 60)
+		rh_str_appendf(out, "%d:%02d left", (int)(left / 60), (int)(left % 60));
+	else
+		rh_str_appendf(out, "%ds left", (int)left);
+}
+
 void rh_progress_append(const struct rh_progress *progress, struct rh_str *out)
 {
 	const struct rh_progress_part *inner = progress->step.count[0] ? &progress->step : &progress->epoch;
@@ -255,11 +270,36 @@ void rh_progress_append(const struct rh_progress *progress, struct rh_str *out)
 
 	progress_append_part("epoch", &progress->epoch, &text);
 	progress_append_part("step", &progress->step, &text);
-	if (left >= 3600)
-		rh_str_appendf(&text, "  %d:%02d:%02d left", (int)(left / 3600), (int)(left / 60 % 60), (int)(left % 60));
-	else if (left >= 60)
-		rh_str_appendf(&text, "  %d:%02d left", (int)(left / 60), (int)(left % 60));
-	else if (left >= 0)
-		rh_str_appendf(&text, "  %ds left", (int)left);
+	progress_append_left(left, &text);
+	rh_str_append(out, rh_str_text(&text));
+}
+
+/* @return whether it is a number that is short enough to be shown, as Python prints one */
+static bool progress_is_short_number(const char *text)
+{
+	size_t length = text ? strlen(text) : 0;
+
+	return length > 0 && length <= PROGRESS_METRIC_MAX && strspn(text, "0123456789.e+-") == length;
+}
+
+void rh_progress_append_report(const struct rh_json *status, struct rh_str *out)
+{
+	const struct rh_json *metric = rh_json_first(rh_json_get(status, "metrics"));
+	rh_auto_str text = {0};
+	int64_t percent = 0;
+	int64_t left = -1;
+
+	if (rh_json_integer(rh_json_get(status, "progressPercentage"), &percent))
+		rh_str_appendf(&text, "%d%%", (int)percent);
+	if (rh_json_integer(rh_json_get(status, "estimatedRemainingSeconds"), &left))
+		progress_append_left(left, &text);
+	for (; metric; metric = rh_json_next(metric)) {
+		const char *value = rh_json_string(rh_json_get(metric, "value"));
+
+		if (rh_text_equal(rh_json_string(rh_json_get(metric, "name")), "loss") && progress_is_short_number(value)) {
+			rh_str_appendf(&text, "%sloss %s", text.length > 0 ? "  " : "", value);
+			break;
+		}
+	}
 	rh_str_append(out, rh_str_text(&text));
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/str.h"
 
 /** Room for a count: "28.6M/95.4M". */
@@ -41,5 +42,10 @@ bool rh_progress_read(struct rh_progress *progress, const char *text, size_t len
 bool rh_progress_is_behind(const struct rh_progress *a, const struct rh_progress *b);
 /** Append "epoch 3/10  step 37/100  17s left", as much as there is; nothing but ASCII that a terminal prints. */
 void rh_progress_append(const struct rh_progress *progress, struct rh_str *out);
+/**
+ * Append what a replica reported, "45%  1:20 left  loss 0.31", as much as there is; a loss that is not a short number
+ * is left out. Nothing but ASCII that a terminal prints. @param status as rh_report_read() returns it; NULL: nothing
+ */
+void rh_progress_append_report(const struct rh_json *status, struct rh_str *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/run.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/jobs.h"
 #include "cli/override/override.h"
+#include "cli/progress/load.h"
 #include "cli/run/detach.h"
 #include "cli/run/preflight.h"
 #include "cli/run/setup.h"
@@ -154,6 +156,21 @@ static bool run_wants_json(const struct rh_cli *cli)
 	return format && strcmp(format, "json") == 0;
 }
 
+/* Where replicas cannot report their progress, the run goes on without. */
+static const struct rh_progress_serving *run_serving(const struct rh_cli *cli, const struct rh_session *session,
+                                                     const struct rh_jobs *jobs)
+{
+	const struct rh_progress_serving *serving = NULL;
+	struct rh_error err = {0};
+
+	if (rh_cli_option(cli, "no-progress") || !session->config->progress || !rh_progress_is_useful(jobs))
+		return NULL;
+	if (rh_progress_load(&serving, &err) < 0 && !rh_cli_option(cli, "quiet"))
+		fprintf(stderr, "note: replicas cannot report their progress: %s (--no-progress says that they need not)\n",
+		        err.message);
+	return serving;
+}
+
 /* @param detach NULL: the run shows itself */
 static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, const struct rh_jobs *jobs,
                     struct rh_detach *detach, struct rh_error *err)
@@ -181,6 +198,7 @@ static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, 
 		return rh_run_print_plan(session, jobs, run_wants_json(cli), err);
 	if (!rh_cli_option(cli, "quiet"))
 		rh_run_note_environment(session, jobs);
+	options.serving = run_serving(cli, session, jobs);
 	if (detach)
 		return run_detached(detach, &options, jobs->count, err);
 	return run_wants_json(cli) ? run_as_json(&options, &only, err) : run_as_text(cli, &options, jobs, &only, err);
@@ -298,6 +316,9 @@ static const struct rh_option run_option_rows[] = {
      "keep every container's output in DIR/JOB/REPLICA/CONTAINER.log; that of an earlier run is moved to DIR/JOB.1, "
      "..."},
 	{"no-keep", 0, NULL, NULL, "do not keep the run: `roundhouse ls` and others will not find it"},
+	{"no-progress", 0, NULL, NULL,
+     "do not let replicas report their progress by the protocol of Kubeflow Trainer (default: progress of the "
+     "configuration)"},
 	{"output", 'o', "FORMAT", "text|json", "show text, or write a stream of JSON objects, one a line"},
 	{"quiet", 'q', NULL, NULL, "show the output of the replicas and what went wrong, nothing else"},
 	{"timestamps", 0, NULL, NULL, "put the time in front of each line of output"},

@@ -26,6 +26,7 @@ void rh_status_deinit(struct rh_status_line *status)
 	rh_str_deinit(&status->state);
 	rh_str_deinit(&status->replicas);
 	rh_str_deinit(&status->running);
+	rh_str_deinit(&status->reported);
 	*status = (struct rh_status_line){.job = NULL};
 }
 
@@ -126,7 +127,9 @@ void rh_status_append(const struct rh_status_line *status, size_t width, int64_t
 
 	if (!status->job)
 		return;
-	if (progress)
+	if (status->reported.length > 0)
+		rh_str_append(&far, rh_str_text(&status->reported));
+	else if (progress)
 		rh_progress_append(progress, &far);
 	for (int left_out = 0; left_out <= STATUS_PARTS; left_out++) {
 		bool last = left_out == (far.length > 0 ? STATUS_PARTS : STATUS_JOB);

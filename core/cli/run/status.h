@@ -27,6 +27,7 @@ struct rh_status_line {
 	struct rh_str running;   /**< the same in short: "3/3" */
 	struct rh_run_load load; /**< processes 0: unknown */
 	struct rh_status_replicas progress;
+	struct rh_str reported; /**< what a replica reported last: it counts before what is read from output; "": nothing */
 };
 
 /** Free what @p status has. */

@@ -129,6 +129,20 @@ static void view_event(void *arg, const struct rh_json *event)
 	view_print(view, "\033[33m", rh_str_text(&text));
 }
 
+static void view_report(void *arg, const char *namespace_, const char *job, const struct rh_json *status)
+{
+	struct rh_text_view *view = arg;
+	struct rh_str *reported = &view->status.reported;
+
+	(void)namespace_;
+	rh_str_clear(reported);
+	if (view->style.multiple)
+		rh_str_appendf(reported, "%s ", job);
+	rh_progress_append_report(status, reported);
+	if (view_compose(view))
+		rh_live_show(&view->live);
+}
+
 static int32_t view_desired(const struct rh_json *job, const char *type)
 {
 	const struct rh_json *member;
@@ -234,6 +248,9 @@ static void view_transition(struct rh_text_view *view, const char *name, const s
 		return;
 	}
 	rh_free(old);
+	/* what a job that is over reported does not hide the progress of the others */
+	if (failed || rh_text_equal(type, RH_CONDITION_SUCCEEDED))
+		rh_str_clear(&view->status.reported);
 	rh_str_clear(&view->shown_message);
 	rh_str_append(&view->shown_message, message ? message : "");
 	if (failed && view->quiet)
@@ -383,6 +400,7 @@ struct rh_run_hooks rh_text_view_hooks(struct rh_text_view *view)
 		.line = view_line,
 		.partial = view->live.on ? view_partial : NULL,
 		.load = view->live.on && !view->quiet ? view_load : NULL,
+		.progress = view_report,
 		.event = view_event,
 		.job = view_job,
 		.first_fault = view_first_fault,

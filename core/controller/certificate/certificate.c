@@ -22,7 +22,8 @@
 
 /* One certificate that is to be. */
 struct certificate_wish {
-	const char *name; /* common name, and DNS name */
+	const char *name;  /* common name */
+	const char *names; /* subjectAltName, as libcrypto reads it */
 	EVP_PKEY *key;
 	X509 *issuer;         /* NULL: it signs itself, and is an authority */
 	EVP_PKEY *issuer_key; /* NULL: likewise */
@@ -106,9 +107,8 @@ static bool certificate_name(const struct certificate_wish *wish, X509 *x509)
 static bool certificate_extensions(const struct certificate_wish *wish, X509 *x509)
 {
 	X509 *issuer = wish->issuer ? wish->issuer : x509;
-	rh_auto_free char *names = rh_asprintf("DNS:%s", wish->name);
 
-	if (!names || !certificate_extend(x509, issuer, NID_subject_alt_name, names) ||
+	if (!certificate_extend(x509, issuer, NID_subject_alt_name, wish->names) ||
 	    !certificate_extend(x509, issuer, NID_basic_constraints,
 	                        wish->issuer ? "critical,CA:FALSE" : "critical,CA:TRUE"))
 		return false;
@@ -216,8 +216,9 @@ static int certificate_make_server(const char *name, int64_t now, X509 *ca, EVP_
                                    struct rh_certificates *certificates, struct rh_error *err)
 {
 	certificate_auto_key key = EVP_RSA_gen(CERTIFICATE_BITS);
-	const struct certificate_wish wish = {name, key, ca, ca_key, now / RH_SECOND, CERTIFICATE_YEAR};
-	certificate_auto_x509 crt = key ? certificate_sign(&wish) : NULL;
+	rh_auto_free char *names = rh_asprintf("DNS:%s", name);
+	const struct certificate_wish wish = {name, names, key, ca, ca_key, now / RH_SECOND, CERTIFICATE_YEAR};
+	certificate_auto_x509 crt = key && names ? certificate_sign(&wish) : NULL;
 
 	if (!crt)
 		return certificate_fail(err, "it could not be signed");
@@ -230,8 +231,8 @@ int rh_certificates_make(const char *name, int64_t now, struct rh_certificates *
 {
 	certificate_auto_key ca_key = EVP_RSA_gen(CERTIFICATE_BITS);
 	certificate_auto_x509 ca = NULL;
-	const struct certificate_wish wish = {CERTIFICATE_AUTHORITY, ca_key, NULL, NULL, now / RH_SECOND,
-	                                      10 * CERTIFICATE_YEAR};
+	const struct certificate_wish wish = {CERTIFICATE_AUTHORITY, "DNS:" CERTIFICATE_AUTHORITY, ca_key, NULL, NULL,
+	                                      now / RH_SECOND,       10 * CERTIFICATE_YEAR};
 	rh_auto_certificates made = {0};
 	int r;
 
@@ -245,6 +246,25 @@ int rh_certificates_make(const char *name, int64_t now, struct rh_certificates *
 	r = made.ca && made.ca_key ? certificate_make_server(name, now, ca, ca_key, &made, err) : rh_fail_oom(err);
 	if (r < 0)
 		return r;
+	*ret_certificates = made;
+	made = (struct rh_certificates){0};
+	return 0;
+}
+
+int rh_certificates_make_local(int64_t now, struct rh_certificates *ret_certificates, struct rh_error *err)
+{
+	certificate_auto_key key = EVP_EC_gen("P-256");
+	const struct certificate_wish wish = {
+		"roundhouse run", "IP:127.0.0.1,DNS:localhost", key, NULL, NULL, now / RH_SECOND, CERTIFICATE_YEAR};
+	certificate_auto_x509 crt = key ? certificate_sign(&wish) : NULL;
+	rh_auto_certificates made = {0};
+
+	if (!crt)
+		return certificate_fail(err, "it could not be signed");
+	made.crt = certificate_print(crt);
+	made.key = certificate_print_key(key);
+	if (!made.crt || !made.key)
+		return rh_fail_oom(err);
 	*ret_certificates = made;
 	made = (struct rh_certificates){0};
 	return 0;

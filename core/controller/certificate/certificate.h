@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file controller/certificate/certificate.h
- * @brief Certificates for the webhooks, compatible with V1 (v1-behaviour F.5). The only module that uses libcrypto.
+ * @brief Certificates for the webhooks, compatible with V1 (v1-behaviour F.5), and for the progress endpoint of `run`.
+ * The only module that uses libcrypto's X.509.
  *
  * A CA and a server certificate that it signed: RSA with 2048 bits, keys as PKCS #1, so that V1 can read them after a
  * downgrade.
@@ -30,6 +31,13 @@ void rh_certificates_deinit(struct rh_certificates *certificates);
  * @param now wall-clock microseconds @return 0, RH_EIO (error of libcrypto) or RH_ENOMEM
  */
 int rh_certificates_make(const char *name, int64_t now, struct rh_certificates *ret_certificates, struct rh_error *err);
+/**
+ * Make a certificate with a key of the curve P-256, which takes a millisecond, for a server at 127.0.0.1 that lasts no
+ * longer than its process: it signs itself, so clients take the certificate itself as their CA. Valid for one year.
+ * @param now wall-clock microseconds @param[out] ret_certificates crt and key; the others are NULL
+ * @return 0, RH_EIO (error of libcrypto) or RH_ENOMEM
+ */
+int rh_certificates_make_local(int64_t now, struct rh_certificates *ret_certificates, struct rh_error *err);
 /**
  * Replace what is not valid at @p now and @p ahead microseconds later, see rh_certificates_good(): the server
  * certificate and key, and the CA only if it is not valid itself, so that clients need no other CA.

@@ -214,10 +214,12 @@ static enum MHD_Result httpd_answer(const struct rh_httpd *httpd, struct MHD_Con
                                     const char *path, const struct httpd_exchange *exchange)
 {
 	const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	const char *authorization = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	const struct rh_httpd_request request = {
 		.method = method,
 		.path = path,
 		.host = host ? host : "",
+		.authorization = authorization ? authorization : "",
 		.query = exchange->query ? exchange->query : "",
 		.body = rh_str_text(&exchange->body),
 		.body_length = exchange->body.length,

@@ -24,11 +24,12 @@ struct rh_httpd;
 
 /** A complete request. Borrowed until the handler returns. */
 struct rh_httpd_request {
-	const char *method; /**< "GET", "POST" */
-	const char *path;   /**< decoded, without the query */
-	const char *query;  /**< not decoded; "" without one */
-	const char *host;   /**< the header Host; "" without one */
-	const char *body;   /**< NUL-terminated; "" without one */
+	const char *method;        /**< "GET", "POST" */
+	const char *path;          /**< decoded, without the query */
+	const char *query;         /**< not decoded; "" without one */
+	const char *host;          /**< the header Host; "" without one */
+	const char *authorization; /**< the header Authorization; "" without one */
+	const char *body;          /**< NUL-terminated; "" without one */
 	size_t body_length;
 	bool loopback; /**< the peer is on this machine */
 };

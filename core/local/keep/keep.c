@@ -257,6 +257,18 @@ static void keep_on_pod(void *arg, const struct rh_json *pod)
 		keep->next.pod(keep->next.arg, pod);
 }
 
+/* The newest report of each job is kept, in the words in which it was posted. */
+static void keep_on_progress(void *arg, const char *namespace_, const char *name, const struct rh_json *status)
+{
+	struct rh_keep *keep = arg;
+	struct rh_json *job = keep_records(keep) ? keep_job_named(keep, namespace_, name) : NULL;
+
+	if (job && rh_json_set(job, "trainerStatus", rh_json_copy(status)) == 0)
+		keep_write_state(keep, false);
+	if (keep->next.progress)
+		keep->next.progress(keep->next.arg, namespace_, name, status);
+}
+
 static void keep_on_first_fault(void *arg, const struct rh_run_fault *fault)
 {
 	const struct rh_keep *keep = arg;
@@ -316,6 +328,7 @@ struct rh_run_hooks rh_keep_hooks(struct rh_keep *keep)
 		.event = keep_on_event,
 		.job = keep_on_job,
 		.pod = keep_on_pod,
+		.progress = keep_on_progress,
 		.first_fault = keep_on_first_fault,
 		.replica = keep_on_replica,
 		.warning = keep_on_warning,

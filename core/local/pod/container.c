@@ -78,6 +78,21 @@ static int container_set_gpus(struct container_job *job)
 	return container_set(job, "CUDA_VISIBLE_DEVICES", rh_str_text(&list), RH_ENV_OWN);
 }
 
+/* Over what is inherited, below what the pod sets. */
+static int container_set_variables(struct container_job *job)
+{
+	const char *const *entry = job->input->context->input->variables;
+	int r = 0;
+
+	for (; entry && *entry && r == 0; entry++) {
+		size_t length = strcspn(*entry, "=");
+		rh_auto_free char *name = rh_strndup(*entry, length);
+
+		r = name ? container_set(job, name, *entry + length + 1, RH_ENV_INHERITED) : rh_fail_oom(job->err);
+	}
+	return r;
+}
+
 static int container_fill_environment(struct container_job *job)
 {
 	const struct rh_pod_context *context = job->input->context;
@@ -90,6 +105,8 @@ static int container_fill_environment(struct container_job *job)
 		r = rh_images_apply(input->config, image ? image : "", &job->environment, job->err);
 	if (r == 0)
 		r = container_set(job, "HOSTNAME", context->name, RH_ENV_INHERITED);
+	if (r == 0)
+		r = container_set_variables(job);
 	if (r == 0)
 		r = rh_environment_add(&job->environment, context, job->input->json, job->err);
 	/* replaces the pod's own value, which can only name devices that the pod does not have */

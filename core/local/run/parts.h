@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "local/addresses.h"
 #include "local/keep/keep.h"
+#include "local/progress/endpoint.h"
 #include "local/run.h"
 #include "local/run/control.h"
 #include "local/run/dir.h"
@@ -47,8 +48,9 @@ struct rh_run {
 	struct rh_run_look look;
 	struct rh_run_control control;
 	struct rh_run_tty tty;
-	char *pods_dir; /**< folder with the pods' folders */
-	char *log_dir;  /**< absolute */
+	struct rh_endpoint *endpoint; /**< for reports of progress; NULL: none */
+	char *pods_dir;               /**< folder with the pods' folders */
+	char *log_dir;                /**< absolute */
 	struct rh_run_job *jobs;
 	size_t job_count;
 	enum rh_run_state state;

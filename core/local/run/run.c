@@ -18,6 +18,7 @@
 #include "local/run/folders.h"
 #include "local/run/hosts.h"
 #include "local/run/parts.h"
+#include "local/run/progress.h"
 #include "local/run/stop.h"
 
 /* How long the engine may take to write the last status once everything has ended. */
@@ -387,6 +388,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 	                             .address = run_address,
 	                             .folder = run_folder,
 	                             .hosts = run_hosts,
+	                             .variables = rh_run_progress_variables,
 	                             .line = run->options->hooks.line ? run_on_line : NULL,
 	                             .partial = run->options->hooks.partial ? run_on_partial : NULL,
 	                             .grown = run->options->hooks.grown || run->options->terminal ? run_on_grown : NULL,
@@ -425,6 +427,7 @@ static int run_open(struct rh_run *run, struct rh_error *err)
 	if (r < 0)
 		return r;
 	rh_run_control_open(run);
+	rh_run_progress_open(run);
 	rh_memory_store_set_time(run->store, run_now(run));
 	r = run_open_engine(run, err);
 	if (r == 0)
@@ -447,6 +450,7 @@ static void run_close(struct rh_run *run)
 	rh_run_pods_deinit(run);
 	rh_usage_deinit(&run->look.usage);
 	rh_memory_store_free(run->store);
+	rh_endpoint_free(run->endpoint);
 	rh_loop_free(run->loop);
 	rh_address_pool_free(run->pool);
 	rh_locks_free(run->locks);

@@ -207,6 +207,8 @@ static int start_make_plan(const struct runner_start *start, struct rh_json **re
 	                                      .program = runner->program,
 	                                      .log_dir = start->log_dir,
 	                                      .work_dir = hooks->folder(hooks->arg, start->object),
+	                                      .variables =
+	                                          hooks->variables ? hooks->variables(hooks->arg, start->object) : NULL,
 	                                      .pod_ip = pod->ip,
 	                                      .gpus = pod->gpus,
 	                                      .gpu_count = pod->gpu_count};

@@ -131,13 +131,40 @@ static void test_progress__any_bytes(void **state)
 	}
 }
 
+/* What a replica reports: as much as there is, and no loss that is not a short number. */
+static void test_progress__reports(void **state)
+{
+	static const char *const reports[][2] = {
+		{"{}", ""},
+		{"{\"progressPercentage\": 0}", "0%"},
+		{"{\"estimatedRemainingSeconds\": 7325}", "2:02:05 left"},
+		{"{\"progressPercentage\": 45, \"estimatedRemainingSeconds\": 80, \"metrics\": [{\"name\": \"epoch\", "
+	     "\"value\": \"1\"}, {\"name\": \"loss\", \"value\": \"2.5e-05\"}]}",
+	     "45%  1:20 left  loss 2.5e-05"},
+		{"{\"metrics\": [{\"name\": \"loss\", \"value\": \"\\u001b[2J\"}]}", ""},
+		{"{\"metrics\": [{\"name\": \"loss\", \"value\": \"0.000000000000000000001\"}]}", ""},
+	};
+	rh_auto_str none = {0};
+
+	(void)state;
+	rh_progress_append_report(NULL, &none);
+	assert_int_equal(none.length, 0);
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		rh_auto(json) status = NULL;
+		rh_auto_str shown = {0};
+
+		assert_int_equal(rh_json_parse(reports[i][0], strlen(reports[i][0]), &status, NULL), 0);
+		rh_progress_append_report(status, &shown);
+		assert_string_equal(rh_str_text(&shown), reports[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_progress__lines),
-		cmocka_unit_test(test_progress__epochs_have_steps),
-		cmocka_unit_test(test_progress__who_is_behind),
-		cmocka_unit_test(test_progress__any_bytes),
+		cmocka_unit_test(test_progress__lines),         cmocka_unit_test(test_progress__epochs_have_steps),
+		cmocka_unit_test(test_progress__who_is_behind), cmocka_unit_test(test_progress__any_bytes),
+		cmocka_unit_test(test_progress__reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,18 @@ static void expect(const struct rh_status_line *status, size_t width, const char
 	assert_string_equal(rh_str_text(&line), shown);
 }
 
+/* What a replica reports counts before what is read from its output. */
+static void test_status__a_report(void **state)
+{
+	struct rh_status_line status = full();
+
+	(void)state;
+	read_line(&status, "digits/worker-0", "Epoch [3/10], Step [100/600]", RH_SECOND);
+	rh_str_append(&status.reported, "45%  1:20 left");
+	expect(&status, 50, "digits  Running  3/3  45%  1:20 left");
+	rh_status_deinit(&status);
+}
+
 static void test_status__widths(void **state)
 {
 	struct rh_status_line status = full();
@@ -91,6 +103,7 @@ static void test_status__slowest_replica(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_status__a_report),
 		cmocka_unit_test(test_status__widths),
 		cmocka_unit_test(test_status__nothing_before_a_job),
 		cmocka_unit_test(test_status__slowest_replica),

@@ -181,6 +181,27 @@ static void test_certificate__trust(void **state)
 	assert_string_equal(rh_str_text(&out), both);
 }
 
+/* It signs itself, so it is its own authority, for localhost alone; each has a key of its own. */
+static void test_certificate__local(void **state)
+{
+	rh_auto_certificates made = {0};
+	rh_auto_certificates other = {0};
+	struct rh_certificates own;
+	struct rh_error err = {0};
+
+	(void)state;
+	assert_int_equal(rh_certificates_make_local(NOW, &made, &err), 0);
+	assert_int_equal(rh_certificates_make_local(NOW, &other, &err), 0);
+	assert_null(made.ca);
+	assert_null(made.ca_key);
+	own = (struct rh_certificates){made.crt, made.key, made.crt, made.key};
+	assert_true(rh_certificates_good(&own, "localhost", NOW, 364 * DAY));
+	assert_false(rh_certificates_good(&own, "localhost", NOW, 366 * DAY));
+	assert_false(rh_certificates_good(&own, NAME, NOW, 0));
+	own.key = other.key;
+	assert_false(rh_certificates_good(&own, "localhost", NOW, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_certificate__encrypted_key),
 		cmocka_unit_test(test_certificate__renew),
 		cmocka_unit_test(test_certificate__trust),
+		cmocka_unit_test(test_certificate__local),
 	};
 
 	return cmocka_run_group_tests(tests, make_sets, free_sets);

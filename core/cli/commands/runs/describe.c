@@ -12,6 +12,7 @@
 #include "cli/commands/runs/sizes.h"
 #include "cli/commands/runs/summary.h"
 #include "cli/output.h"
+#include "cli/run/progress.h"
 #include "cli/run/screen.h"
 #include "local/keep/place.h"
 #include "local/samples/samples.h"
@@ -127,6 +128,28 @@ static void describe_fault(const struct rh_json *job)
 	}
 }
 
+/* What replicas reported last, with all metrics. */
+static void describe_progress(const struct rh_json *job)
+{
+	const struct rh_json *status = rh_json_get(job, "trainerStatus");
+	const struct rh_json *metric = rh_json_first(rh_json_get(status, "metrics"));
+	rh_auto_str far = {0};
+
+	rh_progress_append_report(status, &far);
+	if (status)
+		printf("  Progress: %s\n", far.length > 0 ? rh_str_text(&far) : "unknown");
+	for (; metric; metric = rh_json_next(metric)) {
+		const char *name = rh_json_string(rh_json_get(metric, "name"));
+		const char *value = rh_json_string(rh_json_get(metric, "value"));
+		rh_auto_str line = {0};
+
+		rh_screen_clean(name ? name : "", name ? strlen(name) : 0, &line);
+		rh_str_append(&line, " ");
+		rh_screen_clean(value ? value : "", value ? strlen(value) : 0, &line);
+		printf("      %s\n", rh_str_text(&line));
+	}
+}
+
 static int describe_job(const struct rh_kept *kept, const struct rh_json *job, const struct rh_samples_all *samples)
 {
 	const char *kind = rh_json_string(rh_json_get(job, "kind"));
@@ -139,6 +162,7 @@ static int describe_job(const struct rh_kept *kept, const struct rh_json *job, c
 	printf("\n%s %s/%s: %s, replicas: %s\n", kind ? kind : "", namespace_ ? namespace_ : "", name ? name : "",
 	       rh_summary_state(kept, job), rh_str_text(&replicas));
 	r = describe_replicas(kept, job, samples);
+	describe_progress(job);
 	describe_fault(job);
 	return r;
 }

@@ -9,16 +9,28 @@
 #include "cli/commands/runs/summary.h"
 #include "cli/output.h"
 
+/* "Running 45%", as far as a replica reported it. */
+static void ls_append_state(const struct rh_kept *kept, const struct rh_json *job, struct rh_str *out)
+{
+	int64_t percent = 0;
+
+	rh_str_append(out, rh_summary_state(kept, job));
+	if (kept->life == RH_KEPT_RUNNING && rh_json_integer(rh_json_at(job, "trainerStatus.progressPercentage"), &percent))
+		rh_str_appendf(out, " %d%%", (int)percent);
+}
+
 static int ls_add_job(struct rh_grid *grid, const struct rh_kept *kept, const struct rh_json *job)
 {
 	rh_auto_str replicas = {0};
+	rh_auto_str state = {0};
 	char age[RH_TIME_SIZE];
 	char took[RH_TIME_SIZE];
 	const char *name = job ? rh_json_string(rh_json_get(job, "name")) : NULL;
 
 	rh_summary_replicas(kept, job, &replicas);
+	ls_append_state(kept, job, &state);
 	if (rh_grid_add(grid, kept->name) < 0 || rh_grid_add(grid, name ? name : "-") < 0 ||
-	    rh_grid_add(grid, rh_summary_state(kept, job)) < 0 || rh_grid_add(grid, rh_str_text(&replicas)) < 0 ||
+	    rh_grid_add(grid, rh_str_text(&state)) < 0 || rh_grid_add(grid, rh_str_text(&replicas)) < 0 ||
 	    rh_grid_add(grid, rh_duration_format(rh_summary_age(kept), age)) < 0 ||
 	    rh_grid_add(grid, rh_duration_format(rh_summary_duration(kept), took)) < 0 ||
 	    rh_grid_add(grid, rh_summary_fault(job)) < 0)
