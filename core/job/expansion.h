@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "job/job.h"
+#include "job/kind.h"
 #include "job/rules/findings.h"
 
 /**
@@ -41,7 +42,7 @@ void rh_job_set_refusals(struct rh_job *job, struct rh_findings *refusals);
 /** @return whether the replica types of the job are known */
 static inline bool rh_job_is_expanded(const struct rh_job *job)
 {
-	return job->expansion || !(job->kind->flags & RH_KIND_EXPANDED);
+	return job->expansion || !rh_kind_expands(job->kind);
 }
 
 #endif

@@ -109,4 +109,5 @@ int32_t rh_job_own_port(const struct rh_job *job, const struct rh_replica_spec *
 /** @return number of the port named rh_kind.port_name of the main container of @p type; rh_kind.port where it sets
  * none; -1 when there is no such type */
 int32_t rh_job_port(const struct rh_job *job, const char *type);
+
 #endif

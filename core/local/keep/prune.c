@@ -68,7 +68,6 @@ static int prune_read_state(const struct rh_prune *prune, const char *path, stru
 static int prune_read(const struct prune_runs *runs, struct prune_run *run)
 {
 	rh_auto_free char *path = rh_path_join(runs->place, run->name);
-
 	int r;
 
 	if (!path)
