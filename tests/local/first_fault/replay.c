@@ -24,8 +24,9 @@
 
 #define TEXT_MAX 65536
 #define WAIT_STEP 2000
-/* A step that comes later than this was not played as it was recorded: the order of replicas may be another one. */
-#define LATE_US 100000
+/* A step that comes later than this was not played as it was recorded: the order of replicas may be another one. The
+ * pauses of recording.py leave 20 ms between two ends that are a pause apart. */
+#define LATE_US 20000
 /* Replicas that are started again do not all come again. */
 #define LATER_MEETING_US 1000000
 

@@ -153,7 +153,7 @@ def torch_ways(framework):
             "raises_slowly", worker, shard, pause=2000),
         way("raises-loudly", "a rank raises and writes much afterwards", "raises_loudly", worker, shard),
         way("two-raise", "two ranks raise, one a second later", "two_raise", worker, r"rank 2: shard 7",
-            by="of two errors the one that was written first"),
+            by="of two errors the one that was written first", pause=2000),
         way("all-raise", "all ranks raise alike", "all_raise", (),
             r"No such file or directory: '/data/train/index.json'"),
         way("import-one", "an import fails in one rank", "import_one", worker,
