@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/os/clock.h"
 #include "base/os/file.h"
-#include "controller/http/listen.h"
+#include "httpd/listen.h"
 #include "controller/http/pages.h"
 #include "controller/parts.h"
 
