@@ -24,6 +24,7 @@ struct rh_runner {
 	struct rh_runtime_spec_machine machine;
 	bool asked_machine; /**< machine is filled */
 	char *program;      /**< path of this program; owned; NULL: unknown */
+	int shim;           /**< roundhouse-shim, opened as a path; owned; -1: none */
 	struct rh_devices devices;
 	bool devices_used[RH_DEVICES_MAX]; /**< given to a pod and locked */
 	int64_t orphans_until;             /**< monotonic time until which to look for orphans of dead shims; 0: none */

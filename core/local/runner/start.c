@@ -14,9 +14,8 @@
 #include "base/os/spawn.h"
 #include "local/exec.h"
 #include "local/runner/parts.h"
+#include "roundhouse/version.h"
 
-/* The program itself: what main() was started from, also when its file has been replaced since. */
-#define RUNNER_PROGRAM "/proc/self/exe"
 /* Wait before GPUs that others use are asked for again. */
 #define RUNNER_GPU_PAUSE RH_SECOND
 
@@ -265,18 +264,19 @@ static int start_make_line(int *ret_ours, int *ret_theirs, struct rh_error *err)
 }
 
 /* A session of its own from the start: Ctrl-C on the terminal must not reach it. */
-static int start_spawn(int plan, int line, int terminal, pid_t *ret_pid, struct rh_error *err)
+static int start_spawn(int shim, int plan, int line, int terminal, pid_t *ret_pid, struct rh_error *err)
 {
-	char name[] = "roundhouse";
-	char command[] = "shim";
-	char *argv[] = {name, command, NULL};
+	char name[] = "roundhouse-shim";
+	char version[] = RH_VERSION;
+	char *argv[] = {name, version, NULL};
+	char program[32];
 	const struct rh_spawn_fd fds[] = {{RH_SPAWN_NULL, STDIN_FILENO},
 	                                  {STDIN_FILENO, STDOUT_FILENO},
 	                                  {plan, RH_SHIM_PLAN_FD},
 	                                  {line, RH_SHIM_CHANNEL_FD},
 	                                  {terminal, RH_SHIM_TERMINAL_FD}};
 	const struct rh_spawn how = {
-		.program = RUNNER_PROGRAM,
+		.program = program,
 		.argv = argv,
 		.envp = environ,
 		.place = RH_SPAWN_OWN_SESSION,
@@ -284,6 +284,7 @@ static int start_spawn(int plan, int line, int terminal, pid_t *ret_pid, struct 
 		.fd_count = sizeof(fds) / sizeof(fds[0]) - (terminal < 0 ? 1 : 0),
 	};
 
+	(void)snprintf(program, sizeof(program), "/proc/self/fd/%d", shim);
 	return rh_spawn(&how, ret_pid, err);
 }
 
@@ -340,7 +341,7 @@ static int start_launch(const struct runner_start *start, struct rh_json *plan)
 		r = rh_loop_watch(pod->runner->options.loop, ours, start_on_shim, pod, &pod->watch, start->err);
 	if (r < 0)
 		return r;
-	r = start_spawn(plan_fd, theirs, terminal, &pod->pid, start->err);
+	r = start_spawn(pod->runner->shim, plan_fd, theirs, terminal, &pod->pid, start->err);
 	if (r < 0) {
 		pod->pid = 0;
 		rh_loop_unwatch(rh_take(pod->watch));
