@@ -25,8 +25,8 @@ uint64_t rh_random_below(uint64_t *state, uint64_t below);
 /** @return a seed from the kernel; from the monotonic clock while the kernel has no entropy yet. Never blocks */
 uint64_t rh_random_seed(void);
 /**
- * The random bytes that the kernel gives a process with its program, without a call of the system: for keys of hashes,
- * which tell nobody anything about them. The same at each call; a child has those of its parent until it starts a
+ * Copy the random bytes that the kernel gives a process with its program, without a call of the system: for keys of
+ * hashes, from which nobody can learn them. The same at each call; a child has those of its parent until it starts a
  * program.
  */
 void rh_random_of_process(uint64_t ret_words[2]);

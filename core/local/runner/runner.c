@@ -2,7 +2,6 @@
 #include "local/runner.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -453,29 +452,11 @@ static char *runner_program(void)
 	return access(path, X_OK) == 0 ? rh_strdup(path) : NULL;
 }
 
-/* All shims of a run are of the file that was there at its start, also when it has been replaced since. */
-static int runner_open_shim(struct rh_runner *runner, struct rh_error *err)
-{
-	rh_auto_free char *folder = NULL, *path = NULL;
-	rh_auto_close int fd = -1;
-
-	if (rh_program_folder(&folder) < 0)
-		return rh_fail_oom(err);
-	if (!folder)
-		return rh_fail(err, RH_EIO, "the folder of this program is not known: is /proc mounted?");
-	path = rh_asprintf("%s/../libexec/roundhouse/roundhouse-shim", folder);
-	if (!path)
-		return rh_fail_oom(err);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	runner->shim = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_FD_SAFE);
-	return runner->shim < 0 ? rh_fail(err, RH_EIO, "cannot open \"%s\": %s", path, strerror(errno)) : 0;
-}
-
 static int runner_open(struct rh_runner *runner, struct rh_error *err)
 {
 	const struct rh_runner_options *options = &runner->options;
 	int before = 0;
-	int r = runner_open_shim(runner, err);
+	int r = rh_runner_open_shim(runner, err);
 
 	if (r < 0)
 		return r;

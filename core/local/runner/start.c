@@ -263,6 +263,24 @@ static int start_make_line(int *ret_ours, int *ret_theirs, struct rh_error *err)
 	return 0;
 }
 
+/* All shims of a run are of the file that was there at its start, also when it has been replaced since. */
+int rh_runner_open_shim(struct rh_runner *runner, struct rh_error *err)
+{
+	rh_auto_free char *folder = NULL, *path = NULL;
+	rh_auto_close int fd = -1;
+
+	if (rh_program_folder(&folder) < 0)
+		return rh_fail_oom(err);
+	if (!folder)
+		return rh_fail(err, RH_EIO, "the folder of this program is not known: is /proc mounted?");
+	path = rh_asprintf("%s/../libexec/roundhouse/roundhouse-shim", folder);
+	if (!path)
+		return rh_fail_oom(err);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	runner->shim = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_FD_SAFE);
+	return runner->shim < 0 ? rh_fail(err, RH_EIO, "cannot open \"%s\": %s", path, strerror(errno)) : 0;
+}
+
 /* A session of its own from the start: Ctrl-C on the terminal must not reach it. */
 static int start_spawn(int shim, int plan, int line, int terminal, pid_t *ret_pid, struct rh_error *err)
 {

@@ -13,9 +13,10 @@ int main(int argc, char *argv[])
 {
 	if (argc == 2 && strcmp(argv[1], RH_VERSION) == 0)
 		return rh_shim_main();
-	(void)fprintf(stderr,
-	              argc == 2 ? "roundhouse-shim: it is of version " RH_VERSION ", and roundhouse of %s; install both again\n"
-	                        : "roundhouse-shim: `roundhouse run` starts this program, for one pod\n",
-	              argc == 2 ? argv[1] : "");
+	if (argc == 2)
+		(void)fprintf(stderr, "roundhouse-shim: it is of version %s, and roundhouse of %s; install both again\n",
+		              RH_VERSION, argv[1]);
+	else
+		(void)fputs("roundhouse-shim: `roundhouse run` starts this program, for one pod\n", stderr);
 	return RH_SHIM_NO_PLAN;
 }
