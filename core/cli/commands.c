@@ -32,6 +32,5 @@ const struct rh_command *const rh_commands[] = {
 	&rh_command_inject,
 	&rh_command_completion,
 	&rh_command_man,
-	&rh_command_shim,
 	NULL,
 };

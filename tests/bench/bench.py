@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Print what local mode costs, beside its yardsticks. usage: bench.py BUILD_DIR [ROUNDS]
+"""Print what local mode costs, beside its yardsticks. usage: bench.py BUILD_DIR [ROUNDS [OTHER_BUILD_DIR]]
+
+With OTHER_BUILD_DIR the start of a run is compared with that of another commit.
 
 Nothing here passes or fails: machines differ. Ratios come from runs that alternate.
 """
@@ -65,6 +67,33 @@ def overhead(program, folder, rounds):
         theirs.append(measure(shell)[0])
     extra = statistics.median(a - b for a, b in zip(ours, theirs))
     print(f"run adds to a shell script of the same 3 processes: {extra * 1000:.0f} ms (yardstick: 150 ms)")
+
+
+def processor(words):
+    """Milliseconds of processor time that a command and all that it waits for take; None: it does not know a word."""
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # wait4 below, not Popen.wait
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in (0, 2):
+        sys.exit(f"bench: {' '.join(words)} ended with {child.returncode}")
+    return (usage.ru_utime + usage.ru_stime) * 1000 if child.returncode == 0 else None
+
+
+def start(program, folder, rounds, other=None):
+    """Processor time of three replicas of /bin/true, not kept, kept and by another build, in turn."""
+    path = job(folder, 2, "/bin/true")
+    kinds = {"not kept": [program, "run", "-q", "--no-keep", path], "kept": [program, "run", "-q", path]}
+    if other:
+        kinds["other build"] = [other, "run", "-q", "--no-keep", path]
+        if processor(kinds["other build"]) is None:  # a commit that keeps no run
+            kinds["other build"].remove("--no-keep")
+    took = {kind: [] for kind in kinds}
+    for _ in range(max(rounds, 31)):
+        for kind, words in kinds.items():
+            took[kind].append(processor(words))
+    for kind, times in took.items():
+        print(f"start of a run, {kind}: {min(times):.1f} ms of processor time at least, median "
+              f"{statistics.median(times):.1f} ms")
 
 
 def judgement(program, folder, rounds):
@@ -132,9 +161,11 @@ def main(argv):
     """All numbers."""
     build, rounds = os.path.abspath(argv[1]), int(argv[2]) if len(argv) > 2 else 5
     program = os.path.join(build, "bin", "roundhouse")
+    other = os.path.join(os.path.abspath(argv[3]), "bin", "roundhouse") if len(argv) > 3 else None
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
         overhead(program, folder, rounds)
+        start(program, folder, rounds, other)
         judgement(program, folder, rounds)
         many(program, folder, rounds)
         keeping(program, folder, rounds)

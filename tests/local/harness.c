@@ -20,11 +20,6 @@
 #include "job/manifest.h"
 #include "local/scratch.h"
 
-bool test_is_shim(int argc, char **argv)
-{
-	return argc == 2 && strcmp(argv[1], "shim") == 0;
-}
-
 static void take_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
                       size_t length)
 {

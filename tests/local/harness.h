@@ -3,9 +3,6 @@
  * @file local/harness.h
  * @brief rh_run() for tests: input is a job as text, output are the callbacks. A failure in here fails the test that
  * calls.
- *
- * A program that uses it must start with `if (test_is_shim(argc, argv)) return rh_shim_main();`, since shims are this
- * program itself.
  */
 #ifndef RH_TEST_LOCAL_HARNESS_H
 #define RH_TEST_LOCAL_HARNESS_H
@@ -42,8 +39,6 @@ struct test_run {
 	int descriptors; /**< open before the run */
 };
 
-/** @return whether this program was started to be a shim */
-bool test_is_shim(int argc, char **argv);
 /** cmocka's set-up and tear-down: *state is a struct test_run. The tear-down fails when processes, files, descriptors
  * or locks are left. */
 int test_run_set_up(void **state);

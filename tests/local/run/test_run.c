@@ -22,7 +22,6 @@
 #include "local/harness.h"
 #include "local/runtime_spec.h"
 #include "local/scratch.h"
-#include "local/shim.h"
 
 static void expect_result(const struct test_run *run, int wanted)
 {
@@ -789,8 +788,6 @@ int main(int argc, char **argv)
 		ROW(test_run__many_replicas),
 	};
 
-	if (test_is_shim(argc, argv))
-		return rh_shim_main();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("local/run", tests, NULL, NULL);

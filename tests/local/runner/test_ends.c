@@ -178,7 +178,7 @@ static void test_ends__report_before_the_descriptor(void **state)
 
 #define ROW(name) cmocka_unit_test_setup_teardown(name, test_run_set_up, test_run_tear_down)
 
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends__who_is_waited_for), cmocka_unit_test(test_ends__report_before_the_descriptor),
@@ -186,7 +186,5 @@ int main(int argc, char **argv)
 		ROW(test_ends__shim_that_never_reports),
 	};
 
-	if (test_is_shim(argc, argv))
-		return rh_shim_main();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
