@@ -30,11 +30,14 @@ struct test_run {
 	struct rh_str notes;
 	struct rh_str events; /**< "Reason: message", one a line */
 	struct rh_str table;  /**< "worker-0 Failed 3 restarts=0", one a line */
+	struct rh_str faults; /**< the sentence about each job's first fault, one a line */
 	struct rh_json *job;  /**< its last reported state; owned */
 	int64_t longest;      /**< duration of a replica, microseconds */
 	size_t pods_reported;
 	/** Called for each line, after it was noted; may be NULL. */
 	void (*on_line)(struct test_run *run, const char *line);
+	/** The same for notes. */
+	void (*on_note)(struct test_run *run, const char *note);
 	int counter;     /**< for on_line */
 	int descriptors; /**< open before the run */
 };

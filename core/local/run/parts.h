@@ -29,7 +29,8 @@
 /** Progress of a run. */
 enum rh_run_state {
 	RH_RUN_GOING,
-	RH_RUN_STOPPING, /**< interrupted or timed out: nothing new starts, all pods are stopped */
+	RH_RUN_JUDGING,  /**< interrupted or timed out: nothing new starts, and ends that are known are still reported */
+	RH_RUN_STOPPING, /**< the first faults are known, and all pods are stopped */
 	RH_RUN_KILLING   /**< likewise, without grace period */
 };
 

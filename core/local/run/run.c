@@ -195,7 +195,7 @@ static bool run_all_finished(const struct rh_run *run)
 static void run_step_end(void *arg, int64_t clock)
 {
 	struct rh_run *run = arg;
-	bool over = run->state != RH_RUN_GOING || run_all_finished(run);
+	bool over = run->state > RH_RUN_JUDGING || run_all_finished(run);
 	bool settles =
 		rh_memory_store_pending(run->store) > 0 || (run->state == RH_RUN_GOING && rh_engine_busy(run->engine));
 
@@ -306,6 +306,7 @@ static int run_add_sources(struct rh_run *run, struct rh_error *err)
 		{run_step_limit, run_limit_deadline, run, 1},
 		{run_step_engine, run_engine_deadline, run, 2},
 		{run_step_runner, run_runner_deadline, run, 3},
+		{rh_run_stop_judge, rh_run_stop_judge_deadline, run, 4},
 		{rh_run_stop_step, rh_run_stop_deadline, run, 4},
 		{run_step_end, run_end_deadline, run, 5},
 		{rh_run_terminal_step, rh_run_terminal_deadline, run, 4},
