@@ -400,6 +400,40 @@ class Processes(Runs):
         self.assertGreater(rows["worker-1"]["memory"], 0)
         self.assertIsNone(rows["worker-1"]["lastOutput"])
 
+    def test_how_far_replicas_are(self):
+        """Each by what it wrote; one that has written nothing by what its job reported, else nothing."""
+        bar = self.file("epoch 2/3\n 35%|###   | 35/100 [00:10<00:20,  3it/s]\r 36%|###   | 36/100 [00:10<00:19,  3it/s]\n"
+                        "hello\n", "bar")
+        _, name = self.start(jobs("j", f"'cat {bar}; exec sleep 600'", "'exec sleep 600'"))
+        wait_for(lambda: self.call("logs", "j", "master-0").stdout.endswith("hello\n"), "its output")
+        done = self.call("top", "j")
+        self.assertRegex(done.stdout, r"^RUN .* WRITE/S +PROGRESS +LAST OUTPUT\n")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/master-0 .* epoch 2/3  step 36/100  19s left +\S+ ago$")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-0 +1 +0% +\S+ +0 +0 +- +-$")
+        rows = {row["replica"]: row for row in json.loads(self.call("top", "-o", "json").stdout)}
+        self.assertEqual(rows["master-0"]["progress"], {"epoch": "2/3", "step": "36/100", "secondsLeft": 19})
+        self.assertNotIn("progress", rows["worker-0"])
+
+    def test_what_replicas_use_of_gpus(self):
+        """With a libnvidia-ml.so.1 of ours (tests/local/gpus); a replica's processes on all GPUs count together."""
+        folder = os.environ.get("RH_TEST_NVML", "")
+        if not os.path.exists(os.path.join(folder, "libnvidia-ml.so.1")):
+            self.skipTest("RH_TEST_NVML names no folder with the library: build rh_fake_nvml, or use ctest")
+        _, name = self.start(jobs("j", "'exec sleep 600'", "'exec sleep 600'"))
+        self.assertNotIn("GPU", self.call("top", "j").stdout)
+        pids = {row["replica"]: row["pid"] for row in json.loads(self.call("ps", "-o", "json", "j").stdout)}
+        self.env |= {"LD_LIBRARY_PATH": folder, "RH_FAKE_NVML": self.file(
+            f"0 {pids['master-0']} 1073741824 50\n1 {pids['master-0']} 1073741824 70\n1 1 4096 9\n"
+            f"1 {pids['worker-1']} - 5\n", "nvml")}
+        done = self.call("top", "j")
+        self.assertRegex(done.stdout, r"^RUN .* MEMORY +GPU +GPU MEMORY +READ/S ")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/master-0 +1 +0% +\S+ +120% +2\.0G +0 ")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-0 +1 +0% +\S+ +- +- +0 ")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-1 +1 +0% +\S+ +5% +- +0 ")
+        rows = {row["replica"]: row for row in json.loads(self.call("top", "-o", "json").stdout)}
+        self.assertEqual([(rows[one]["gpu"], rows[one]["gpuMemory"]) for one in ("master-0", "worker-0", "worker-1")],
+                         [(1.2, 2147483648), (0, 0), (0.05, None)])
+
     def test_the_table_is_renewed_until_the_run_ends(self):
         self.start(job("j", "'exec sleep 600'"))
         child, fd = pty.fork()

@@ -11,11 +11,11 @@ PYTHON = "/usr/bin/python3"
 
 class PyTorch(kit.Training):
     def check_checkpoints(self, seen, claim):
-        """They are in the folder of the run alone."""
+        """They were in the folder of the run; a training that has ended well removes its own."""
         folder = os.path.join(seen[-1]["kept"], "claims", f"default.{claim}")
         self.assertIn(f'the claim "{claim}" is the folder {folder}',
                       [row["text"] for row in seen if row["type"] == "note"])
-        self.assertEqual(os.listdir(folder), ["digits.npz"])
+        self.assertEqual(os.listdir(folder), [])
 
     def test_digits_learns(self):
         status, seen = kit.rows("pytorch/digits.yaml")

@@ -192,8 +192,7 @@ static int volumes_claim(const struct volumes_job *job, const struct rh_json *so
 
 	job->volume->read_only = rh_json_bool(rh_json_get(source, "readOnly"), false);
 	if (!folder && claim && input->lookup && input->claims_dir &&
-	    rh_volumes_is_new(
-			input->lookup(input->lookup_arg, "PersistentVolumeClaim", job->context->namespace_, claim)))
+	    rh_volumes_is_new(input->lookup(input->lookup_arg, "PersistentVolumeClaim", job->context->namespace_, claim)))
 		return volumes_new_claim(job, claim);
 	if (!folder)
 		return rh_fail(

@@ -134,8 +134,8 @@ static int folders_open_logs(struct rh_run *run, struct rh_error *err)
 		return r;
 	if (run->keep && folders_open_keep(run) < 0)
 		return rh_fail_oom(err);
-	run->claims_dir = rh_path_join(rh_keep_folder(run->keep) ? rh_keep_folder(run->keep) : rh_run_dir_path(run->dir),
-	                               RH_KEEP_CLAIMS);
+	run->claims_dir =
+		rh_path_join(rh_keep_folder(run->keep) ? rh_keep_folder(run->keep) : rh_run_dir_path(run->dir), RH_KEEP_CLAIMS);
 	if (!run->claims_dir)
 		return rh_fail_oom(err);
 	logs = rh_keep_logs(run->keep);

@@ -260,10 +260,10 @@ static void test_volumes__can_be_made_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_volumes__files),  CASE(test_volumes__refused),
-		CASE(test_volumes__empty_dir),          CASE(test_volumes__host_path),
-		CASE(test_volumes__only_the_used_ones), CASE(test_volumes__names_cannot_lead_out),
-		CASE(test_volumes__can_be_made_again),  CASE(test_volumes__claim_of_the_files),
+		cmocka_unit_test(test_volumes__files),   CASE(test_volumes__refused),
+		CASE(test_volumes__empty_dir),           CASE(test_volumes__host_path),
+		CASE(test_volumes__only_the_used_ones),  CASE(test_volumes__names_cannot_lead_out),
+		CASE(test_volumes__can_be_made_again),   CASE(test_volumes__claim_of_the_files),
 		CASE(test_volumes__claim_with_a_folder),
 	};
 
