@@ -27,7 +27,8 @@
 #define RH_RUNTIME_SPEC_HOST_IP "127.0.0.1"
 
 /**
- * Find a ConfigMap, Secret or PersistentVolumeClaim (@p kind). @return the whole object, borrowed until the plan is created, or NULL
+ * Find a ConfigMap, Secret or PersistentVolumeClaim (@p kind).
+ * @return the whole object, borrowed until the plan is created, or NULL
  */
 typedef const struct rh_json *rh_runtime_spec_lookup_fn(void *arg, const char *kind, const char *namespace_,
                                                         const char *name);

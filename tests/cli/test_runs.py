@@ -402,8 +402,8 @@ class Processes(Runs):
 
     def test_how_far_replicas_are(self):
         """Each by what it wrote; one that has written nothing by what its job reported, else nothing."""
-        bar = self.file("epoch 2/3\n 35%|###   | 35/100 [00:10<00:20,  3it/s]\r 36%|###   | 36/100 [00:10<00:19,  3it/s]\n"
-                        "hello\n", "bar")
+        bar = self.file("epoch 2/3\n 35%|###   | 35/100 [00:10<00:20,  3it/s]\r"
+                        " 36%|###   | 36/100 [00:10<00:19,  3it/s]\nhello\n", "bar")
         _, name = self.start(jobs("j", f"'cat {bar}; exec sleep 600'", "'exec sleep 600'"))
         wait_for(lambda: self.call("logs", "j", "master-0").stdout.endswith("hello\n"), "its output")
         done = self.call("top", "j")
