@@ -6,6 +6,7 @@ import os
 import re
 import socket
 
+import program
 from program import Case, call, job, main
 
 BAD = """apiVersion: kubeflow.org/v1
@@ -173,6 +174,20 @@ class Claims(Case):
         done = call("run", self.file(KEEPS.replace("spec: {access", "spec: {volumeName: pv-1, access")))
         self.assertEqual(done.returncode, 2)
         self.assertIn("--volume 'data=FOLDER'", done.stderr)
+
+
+class Page(Case):
+    """docs/local.md shows what the program prints."""
+
+    def test_of_a_plan_and_of_a_mistake(self):
+        with open(os.path.join(program.SOURCE, "docs", "local.md"), encoding="utf-8") as file:
+            page = file.read()
+        with contextlib.chdir(program.SOURCE):
+            example = "examples/pytorch/digits.yaml"
+            plan = call("run", "--dry-run", example, "--replicas", "Worker=1", "-e", "EPOCHS=2", "--args=--verbose")
+            mistake = call("run", example, "--set", "spec.pytorchReplicaSpecs.Worker.replica=4")
+        self.assertIn(f"```text\n{plan.stdout}```\n", page)
+        self.assertIn(f"```text\n{mistake.stderr}```\n", page)
 
 
 class Plan(Case):

@@ -434,6 +434,16 @@ class Processes(Runs):
         self.assertEqual([(rows[one]["gpu"], rows[one]["gpuMemory"]) for one in ("master-0", "worker-0", "worker-1")],
                          [(1.2, 2147483648), (0, 0), (0.05, None)])
 
+    def test_the_page_shows_these_tables(self):
+        """docs/local.md: the heads of the tables, which no machine changes."""
+        with open(os.path.join(program.SOURCE, "docs", "local.md"), encoding="utf-8") as file:
+            page = re.sub(" +", " ", file.read())
+        self.start(job("j", "'echo step 1/2; exec sleep 600'"))
+        wait_for(lambda: self.call("logs", "j").stdout, "its output")
+        for command, *words in (("$ roundhouse ls", "ls"), ("$ roundhouse top --once train", "top")):
+            head = re.sub(" +", " ", self.call(*words).stdout.splitlines()[0])
+            self.assertIn(f"{command}\n{head}\n", page)
+
     def test_the_table_is_renewed_until_the_run_ends(self):
         self.start(job("j", "'exec sleep 600'"))
         child, fd = pty.fork()
@@ -449,6 +459,58 @@ class Processes(Runs):
         os.close(fd)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
         self.assertIn(b"j/master-0", shown)
+
+
+class Stopped(Runs):
+    def test_ctrl_z_stops_the_run_alone(self):
+        """Its replicas are in sessions of their own: they go on, and what they wrote is shown when it goes on, too."""
+        go = os.path.join(self.folder, "go")
+        child, name = self.start(job("j", f"'until test -e {go}; do sleep 0.1; done; echo late'"))
+        os.kill(child.pid, signal.SIGSTOP)
+        self.file("", "go")
+        log = os.path.join(self.runs, name, "logs", "j", "master-0", "pytorch.log")
+
+        def written():
+            with open(log, encoding="utf-8") as file:
+                return file.read() == "late\n"
+        wait_for(written, "the output")
+        self.assertEqual(self.ls()[0]["state"], "Running")
+        os.kill(child.pid, signal.SIGCONT)
+        shown = child.communicate()[0]
+        self.assertEqual(child.returncode, 0, shown)
+        self.assertIn("master-0 | late\n", shown)
+
+
+class Spaces(Runs):
+    def test_in_paths(self):
+        """Of the job file, the program, the environment, the kept runs, a claim and the page."""
+        place = os.path.join(self.folder, "a b", "c'd")
+        tools = os.path.join(place, "my tools")
+        data = os.path.join(place, "the data")
+        os.makedirs(tools)
+        os.mkdir(data)
+        self.env["XDG_STATE_HOME"] = os.path.join(place, "my state")
+        path = os.path.join(place, "the job.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(job("j", "'my-tool; cat \"$DATA/x\"; cat \"the script.sh\"'") + """            env: [{name: DATA, value: /data}]
+            volumeMounts: [{name: d, mountPath: /data}]
+          volumes: [{name: d, persistentVolumeClaim: {claimName: c}}]
+""")
+        for name, text in ((os.path.join(tools, "my-tool"), "#!/bin/sh\necho tool\n"), (os.path.join(data, "x"), "data\n"),
+                           (os.path.join(place, "the script.sh"), "script\n")):
+            with open(name, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(name, 0o755)
+        words = ("--image", f"example/*={tools}", "--volume", f"c={data}")
+        expected = "master-0 | tool\nmaster-0 | data\nmaster-0 | script\n"
+        for first in (("run", path), ("rerun", "j")):
+            done = self.call(*first, *words, "-q")
+            self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
+            self.assertEqual(self.call("logs", "j").stdout, expected)
+        page = os.path.join(place, "my page.html")
+        self.assertEqual(self.call("view", "j", "-o", page).returncode, 0)
+        self.assertTrue(os.path.getsize(page) > 0)
+        self.assertEqual(len(self.ls()), 2)
 
 
 class Again(Runs):
