@@ -52,6 +52,7 @@ struct rh_run {
 	struct rh_endpoint *endpoint; /**< for reports of progress; NULL: none */
 	char *pods_dir;               /**< folder with the pods' folders */
 	char *log_dir;                /**< absolute */
+	char *claims_dir;             /**< absolute; folder of the claims of the files; made when one is mounted */
 	struct rh_run_job *jobs;
 	size_t job_count;
 	enum rh_run_state state;

@@ -65,9 +65,9 @@ static int64_t run_awaited(void *arg, const struct rh_job *job)
 static const struct rh_json *run_find(void *arg, const char *kind, const char *namespace_, const char *name)
 {
 	const struct rh_run *run = arg;
-	const struct rh_resource resource = {"v1", kind, strcmp(kind, "Secret") == 0 ? "secrets" : "configmaps"};
+	const struct rh_resource *resource = rh_run_core_resource("v1", kind);
 
-	return rh_memory_store_find(run->store, &resource, namespace_, name);
+	return resource ? rh_memory_store_find(run->store, resource, namespace_, name) : NULL;
 }
 
 static const char *run_address(void *arg, const struct rh_json *pod)
@@ -381,6 +381,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 		.locks = run->locks,
 		.dir = run->pods_dir,
 		.log_dir = run->log_dir,
+		.claims_dir = run->claims_dir,
 		.qualify = run->qualify,
 		.terminal = {run->tty.master, run->tty.job, run->tty.replica, run->tty.container}};
 
@@ -460,6 +461,7 @@ static void run_close(struct rh_run *run)
 		(void)rmdir(run->options->config->state_dir); /* unless another run uses it */
 	rh_free(run->pods_dir);
 	rh_free(run->log_dir);
+	rh_free(run->claims_dir);
 	rh_run_jobs_deinit(run);
 }
 

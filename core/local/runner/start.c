@@ -205,6 +205,7 @@ static int start_make_plan(const struct runner_start *start, struct rh_json **re
 	                                      .pods_dir = runner->options.dir,
 	                                      .program = runner->program,
 	                                      .log_dir = start->log_dir,
+	                                      .claims_dir = runner->options.claims_dir,
 	                                      .work_dir = hooks->folder(hooks->arg, start->object),
 	                                      .variables =
 	                                          hooks->variables ? hooks->variables(hooks->arg, start->object) : NULL,
