@@ -38,10 +38,11 @@ def _shapes(tensors):
 def _same(name, arguments):
     """The shapes that are to be the same on all ranks."""
     place = _ALIKE.get(name)
-    if name == "allgather" and any(len(set(_shapes(outputs))) > 1 for outputs in arguments[0]):
+    if name == "allgather" and arguments and any(len(set(_shapes(outputs))) > 1 for outputs in arguments[0]):
         # of different lengths: all ranks give the same list of outputs
         place = 0
-    return [] if place is None else _shapes(arguments[place])
+    # torch gives tensors by place; what comes by name is not compared, by no rank
+    return [] if place is None or place >= len(arguments) else _shapes(arguments[place])
 
 
 def _described(name, shapes):
