@@ -493,13 +493,11 @@ class Spaces(Runs):
         path = os.path.join(place, "the job.yaml")
         with open(path, "w", encoding="utf-8") as file:
             file.write(job("j", "'my-tool; cat \"$DATA/x\"; cat \"the script.sh\"'") +
-                       """            env: [{name: DATA, value: /data}]
-            volumeMounts: [{name: d, mountPath: /data}]
-          volumes: [{name: d, persistentVolumeClaim: {claimName: c}}]
-""")
+                       "            env: [{name: DATA, value: /data}]\n"
+                       "            volumeMounts: [{name: d, mountPath: /data}]\n"
+                       "          volumes: [{name: d, persistentVolumeClaim: {claimName: c}}]\n")
         for name, text in ((os.path.join(tools, "my-tool"), "#!/bin/sh\necho tool\n"),
-                           (os.path.join(data, "x"), "data\n"),
-                           (os.path.join(place, "the script.sh"), "script\n")):
+                           (os.path.join(data, "x"), "data\n"), (os.path.join(place, "the script.sh"), "script\n")):
             with open(name, "w", encoding="utf-8") as file:
                 file.write(text)
             os.chmod(name, 0o755)
