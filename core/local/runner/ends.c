@@ -3,8 +3,8 @@
  * Ends of containers, in their order. The runner sees the end of a container's first process by a descriptor of it
  * (pidfd), though the shim is the one to reap it: a shim that is stopped, or gets no processor, or ends what the
  * process left, reports late, and its own time of the end may be late, too. All descriptors are in one epoll set, which
- * has those that ended in the order in which they did. It is emptied before each report is taken. The kernel tells the
- * set before it lets the shim reap, so an end that is reported is known by then.
+ * has those that ended in the order in which they did. It is emptied before each report is taken. The kernel puts an
+ * end there before it lets the shim reap, so an end that is reported is known by then.
  */
 #include <errno.h>
 #include <poll.h>

@@ -165,8 +165,8 @@ def test_table_where_one_was_about_to_fail_alike(program):
         place.write("go", "")
         output, _ = run.communicate(timeout=LIMIT)
         assert run.returncode == 1, output
-        assert re.search(r"First fault: all 3 replicas failed alike, as (Master-0|Worker-0) \(container pytorch\) exited "
-                         r"with code 1; Worker-1 had not ended yet:\n", output), output
+        assert re.search(r"First fault: all 3 replicas failed alike, as (Master-0|Worker-0) \(container pytorch\) "
+                         r"exited with code 1; Worker-1 had not ended yet:\n", output), output
         assert rows_of(output)["Worker-1"] == ("Stopped", "143"), output
 
 
