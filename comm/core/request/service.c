@@ -361,6 +361,7 @@ void *rh_comm_service_run(void *arg)
 	struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
 	struct rh_comm_query query;
 	int64_t beat = 0;
+	int64_t line = 0;
 
 	while (!atomic_load(&world->stop)) {
 		struct service_look look = service_drive_all(world);
@@ -370,6 +371,11 @@ void *rh_comm_service_run(void *arg)
 		if (rh_comm_now() >= beat) {
 			service_beat(world, &last);
 			beat = rh_comm_now() + BEAT_PERIOD;
+		}
+		/* beside busy processes the yields below take long */
+		if (look.busy > 0 && rh_comm_now() >= line) {
+			(void)rh_comm_client_serve(world->client, 0);
+			line = rh_comm_now() + SERVICE_PAUSE;
 		}
 		if ((look.busy == 0 && service_may_doze(world)) ||
 		    (look.busy > 0 && !rh_comm_backoff_spin(&backoff, world->crowded)))

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/death.h"
 #include "comm/operations.h"
 #include "comm/ranks.h"
 
@@ -88,6 +89,13 @@ static void test_failure__a_killed_rank_is_named_by_all_others(void **state)
 			check_death(victim, true, counts[i], 20000);
 		}
 	}
+}
+
+static void test_failure__a_death_is_known_in_time_under_load(void **state)
+{
+	(void)state;
+	death_check_under_load("native", false);
+	death_check_under_load("native", true);
 }
 
 /* As above, with what each rank has for each other one. */
@@ -636,6 +644,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failure__a_killed_rank_is_named_by_all_others),
+		cmocka_unit_test(test_failure__a_death_is_known_in_time_under_load),
 		cmocka_unit_test(test_failure__a_rank_killed_in_an_exchange_is_named),
 		cmocka_unit_test(test_failure__a_rank_killed_on_one_of_several_hosts),
 		cmocka_unit_test(test_failure__a_rank_killed_while_all_meet),
