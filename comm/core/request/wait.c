@@ -161,7 +161,10 @@ static void wait_await(struct rh_comm_request *request, int64_t until)
 				wait_learn(comm, backoff.since < 0);
 			return;
 		}
-		if (!rh_comm_backoff_spin(&backoff, comm->world->crowded)) {
+		/* what came during a yield was moved on first: an operation that it completes has not failed */
+		if (round % LOOK_ROUNDS == 0 || backoff.yielded)
+			rh_comm_request_check_limits(request);
+		if (!wait_is_over(request) && !rh_comm_backoff_spin(&backoff, comm->world->crowded)) {
 			wait_learn(comm, true);
 			rh_comm_request_check_limits(request);
 			if (!wait_is_over(request))
@@ -169,8 +172,6 @@ static void wait_await(struct rh_comm_request *request, int64_t until)
 			if (until != RH_COMM_NEVER && rh_comm_now() >= until)
 				return;
 		}
-		if (round % LOOK_ROUNDS == 0 || backoff.yielded)
-			rh_comm_request_check_limits(request);
 	}
 }
 
