@@ -285,13 +285,25 @@ void rh_comm_client_report_stall(struct rh_comm_client *client, const char *text
 	client_queue_end(client, RH_COMM_FRAME_STALLED, &reason, about);
 }
 
+/* With the lock held. A server from which something came lately may only lack a processor. @return until when to wait
+ * for it */
+static int64_t client_patience(const struct rh_comm_client *client, int64_t since, int64_t silent, int64_t deadline)
+{
+	int64_t until = client->last_received + RH_COMM_SILENT;
+
+	if (client->last_received >= since)
+		return deadline;
+	until = until > silent ? until : silent;
+	return until < deadline ? until : deadline;
+}
+
 bool rh_comm_client_await_verdict(struct rh_comm_client *client, int64_t since, int64_t silence, int64_t deadline)
 {
 	int64_t now = since;
 
 	(void)pthread_mutex_lock(&client->lock);
 	while (rh_comm_client_check(client, NULL) == 0) {
-		int64_t until = client->last_received >= since || since + silence > deadline ? deadline : since + silence;
+		int64_t until = client_patience(client, since, since + silence, deadline);
 		struct timespec time = client_time(until);
 
 		if (now >= until)

@@ -62,7 +62,7 @@ void rh_comm_client_end(struct rh_comm_client *client, const struct rh_comm_erro
 void rh_comm_client_report_stall(struct rh_comm_client *client, const char *text, const struct rh_comm_case *about);
 /**
  * Wait for the server's verdict after rh_comm_client_end() at @p since, at most until @p deadline.
- * @param silence microseconds after which a server that has sent nothing is given up
+ * @param silence microseconds after which a server that has sent nothing is given up, if it was silent for long before
  * @return whether the world is over
  */
 bool rh_comm_client_await_verdict(struct rh_comm_client *client, int64_t since, int64_t silence, int64_t deadline);

@@ -11,12 +11,14 @@
 #include "comm/core/bootstrap/protocol/label.h"
 #include "comm/core/bootstrap/server_diagnosis.h"
 #include "comm/core/error.h"
-#include "comm/core/group.h"
 
-/* A rank that does not answer for this long is stopped. */
+/* How long a silent rank may take to answer, for it may have gone on. */
 #define INQUIRY_PATIENCE (RH_COMM_SECOND / 2)
 /* After a divergence, ranks that are behind are queried again for this long, so that the majority is known. */
 #define INQUIRY_PATIENCE_ODD (2 * RH_COMM_SECOND)
+/* A rank from which something came lately may only lack a processor: its answer is waited for until it is silent, but
+ * no longer than this. */
+#define INQUIRY_LIMIT (4 * RH_COMM_SECOND)
 #define INQUIRY_AGAIN (RH_COMM_SECOND / 10)
 /* A rank may wait in vain: the first inquiry opens after this time, later ones after twice as long, up to the maximum.
  */
@@ -69,10 +71,18 @@ static void diagnosis_append(struct rh_comm_end *end, const char *text)
 	(void)snprintf(end->text + length, sizeof(end->text) - length, "%s", text);
 }
 
-/* What a rank does instead: "; it is in barrier number 3 since 9.1 s". */
+static const char *diagnosis_latest_group(const struct rh_comm_latest *latest)
+{
+	if (latest->group == 0)
+		return "";
+	return latest->text[0] ? latest->text : " of a group that it has left";
+}
+
+/* What a rank does instead: "; it waits in barrier number 3 of the group of ranks 1, 3 since 9.1 s". */
 static void diagnosis_latest(const struct rh_comm_latest *latest, char *text, size_t room)
 {
 	double seconds = (double)latest->ago / (double)RH_COMM_SECOND;
+	const char *group = diagnosis_latest_group(latest);
 	char number[40] = "";
 
 	text[0] = '\0';
@@ -81,11 +91,11 @@ static void diagnosis_latest(const struct rh_comm_latest *latest, char *text, si
 	if (latest->what == 0)
 		(void)snprintf(text, room, "; it has posted nothing yet");
 	else if (latest->open)
-		(void)snprintf(text, room, "; it waits in %s%s%s since %.1f s", rh_comm_what_name(latest->what), number,
-		               latest->group != 0 ? " of a group" : "", seconds);
+		(void)snprintf(text, room, "; it waits in %s%s%s since %.1f s", rh_comm_what_name(latest->what), number, group,
+		               seconds);
 	else
 		(void)snprintf(text, room, "; its last operation, %s%s%s, ended %.1f s ago", rh_comm_what_name(latest->what),
-		               number, latest->group != 0 ? " of a group" : "", seconds);
+		               number, group, seconds);
 }
 
 static void diagnosis_blame(struct rh_comm_server *server, int32_t rank, enum fault fault, bool first)
@@ -99,8 +109,8 @@ static void diagnosis_blame(struct rh_comm_server *server, int32_t rank, enum fa
 	const struct server_peer *peer = server->inquiry.peers[rank];
 	bool behind = fault == FAULT_BEHIND || fault == FAULT_BUSY;
 	bool opening = behind && end->query.needed == RH_COMM_REACHED_OPENING;
-	char latest[120] = "";
-	char text[280];
+	char latest[120 + RH_COMM_GROUP_ROOM] = "";
+	char text[160 + sizeof(latest)];
 
 	if (first)
 		server->inquiry.end.rank = rank;
@@ -232,33 +242,16 @@ struct divergence {
 	size_t place;
 };
 
-/*
- * " of the group of ranks 1, 3", of the world "". Which ranks a group has is known of inquiries that a rank asked for;
- * of others when all have answered: members say how far they are.
- */
-static void diagnosis_group_text(const struct rh_comm_server *server, char *text, size_t room)
+/* " of the group of ranks 1, 3"; of the world "". Members say it. */
+static const char *diagnosis_group(const struct rh_comm_server *server)
 {
-	const struct server_inquiry *inquiry = &server->inquiry;
-	int32_t *members = inquiry->count > 0 ? NULL : calloc((size_t)server->world, sizeof(*members));
-	int32_t count = 0;
-	int32_t answers = 0;
+	for (int32_t i = 0; i < diagnosis_count(server); i++) {
+		const struct rh_comm_answer *answer = diagnosis_answer(server, diagnosis_rank(server, i));
 
-	for (int32_t rank = 0; members && rank < server->world; rank++) {
-		const struct rh_comm_answer *answer = diagnosis_answer(server, rank);
-
-		answers += answer != NULL;
-		if (answer && answer->reached > 0)
-			members[count++] = rank;
+		if (answer && answer->text[0])
+			return answer->text;
 	}
-	if (inquiry->end.query.group == 0)
-		text[0] = '\0';
-	else if (inquiry->count > 0)
-		(void)rh_comm_ranks_text(inquiry->ranks, inquiry->count, text, room);
-	else if (answers == server->world)
-		(void)rh_comm_ranks_text(members, count, text, room);
-	else
-		(void)snprintf(text, room, " of a group");
-	free(members);
+	return "";
 }
 
 static void diagnosis_end_odd(struct rh_comm_server *server, const struct divergence *divergence)
@@ -268,12 +261,11 @@ static void diagnosis_end_odd(struct rh_comm_server *server, const struct diverg
 	struct rh_comm_end end = {.code = RH_COMM_EINVAL, .rank = divergence->odd};
 	char texts[2][LABEL_ROOM];
 	char text[2 * LABEL_ROOM + 40];
-	char group[LABEL_ROOM];
 
 	rh_comm_label_text(diagnosis_label(server, divergence->odd, divergence->place), texts[0], LABEL_ROOM);
 	rh_comm_label_text(diagnosis_label(server, divergence->other, divergence->place), texts[1], LABEL_ROOM);
-	diagnosis_group_text(server, group, sizeof(group));
-	(void)snprintf(end.text, sizeof(end.text), "ranks post different collectives as number %llu%s: ", number, group);
+	(void)snprintf(end.text, sizeof(end.text), "ranks post different collectives as number %llu%s: ", number,
+	               diagnosis_group(server));
 	(void)snprintf(text, sizeof(text), "rank %d %s, rank %d %s", (int)divergence->odd, texts[0], (int)divergence->other,
 	               texts[1]);
 	diagnosis_append(&end, text);
@@ -343,6 +335,30 @@ static bool diagnosis_is_complete(const struct rh_comm_server *server, bool all_
 	return true;
 }
 
+/* @return whether a rank from which something came lately has not answered yet */
+static bool diagnosis_may_answer(const struct rh_comm_server *server, int64_t now)
+{
+	for (int32_t i = 0; i < diagnosis_count(server); i++) {
+		int32_t rank = diagnosis_rank(server, i);
+		const struct server_peer *peer = server->inquiry.peers[rank];
+
+		if (peer && peer->stage == SERVER_MEMBER && !diagnosis_answer(server, rank) &&
+		    !rh_comm_server_is_silent(peer, now))
+			return true;
+	}
+	return false;
+}
+
+/* @param odd whether ranks have diverged. @return whether no more answers are waited for */
+static bool diagnosis_is_over(const struct rh_comm_server *server, bool odd, int64_t now)
+{
+	int64_t waited = now - server->inquiry.since;
+
+	if (diagnosis_is_complete(server, odd) || waited > INQUIRY_LIMIT)
+		return true;
+	return waited > (odd ? INQUIRY_PATIENCE_ODD : INQUIRY_PATIENCE) && !diagnosis_may_answer(server, now);
+}
+
 static void diagnosis_close(struct rh_comm_server *server)
 {
 	struct rh_comm_end *end = &server->inquiry.end;
@@ -379,8 +395,7 @@ void rh_comm_server_diagnose(struct rh_comm_server *server, int64_t now)
 		return;
 	}
 	odd = server->inquiry.end.code == RH_COMM_EINVAL;
-	if (diagnosis_is_complete(server, odd) ||
-	    now - server->inquiry.since > (odd ? INQUIRY_PATIENCE_ODD : INQUIRY_PATIENCE))
+	if (diagnosis_is_over(server, odd, now))
 		diagnosis_close(server);
 	else if (odd && now - server->inquiry.asked >= INQUIRY_AGAIN)
 		diagnosis_query(server);
@@ -394,6 +409,8 @@ void rh_comm_server_on_answer(struct rh_comm_server *server, struct server_peer 
 	if (length != sizeof(answer))
 		return;
 	memcpy(&answer, payload, sizeof(answer));
+	answer.text[sizeof(answer.text) - 1] = '\0';
+	answer.latest.text[sizeof(answer.latest.text) - 1] = '\0';
 	peer->since = rh_comm_now();
 	/* it may belong to an earlier inquiry */
 	if (answer.query.group == server->inquiry.end.query.group &&

@@ -10,15 +10,8 @@
 #include "comm/core/bootstrap/server_liveness.h"
 #include "comm/core/error.h"
 
-/* Without a heartbeat for this long, a rank whose host answers is stopped or throttled. */
-#define SERVER_SILENT (3 * RH_COMM_SECOND)
 /* How long to wait for messages of a rank that has left. */
 #define SERVER_LEFT_PATIENCE (3 * RH_COMM_SECOND)
-
-static bool server_is_silent(const struct server_peer *peer, int64_t now)
-{
-	return now - peer->since > SERVER_SILENT;
-}
 
 static void server_take_beat(struct server_peer *peer, const uint8_t *payload, size_t length)
 {
@@ -107,7 +100,8 @@ static bool server_waits_for(const struct server_peer *waiting, const struct ser
 		return false;
 	if (waiting->beat.peer != RH_COMM_NO_RANK)
 		return waiting->beat.peer == peer->hello.rank;
-	return peer->beat.posted < waiting->beat.done + 1 || (peer->stage == SERVER_MEMBER && server_is_silent(peer, now));
+	return peer->beat.posted < waiting->beat.done + 1 ||
+	       (peer->stage == SERVER_MEMBER && rh_comm_server_is_silent(peer, now));
 }
 
 /*
@@ -159,7 +153,7 @@ static void server_check_group(struct rh_comm_server *server, const struct serve
 static void server_warn(const struct rh_comm_server *server, const struct server_peer *waiting,
                         struct server_peer *peer, int64_t now)
 {
-	const struct server_warned warning = {now, waiting->beat.waiting, server_is_silent(peer, now)};
+	const struct server_warned warning = {now, waiting->beat.waiting, rh_comm_server_is_silent(peer, now)};
 
 	/* who is waited for in a collective an inquiry finds */
 	if (waiting->beat.peer == RH_COMM_NO_RANK || waiting->beat.waiting < server->slow || !server->log ||
@@ -191,7 +185,7 @@ void rh_comm_server_check_liveness(struct rh_comm_server *server, int64_t now)
 	for (size_t i = 0; i < server->peer_count && !server->over; i++) {
 		const struct server_peer *peer = server->peers[i];
 
-		if (peer->stage != SERVER_MEMBER || peer->beat.waiting == 0 || server_is_silent(peer, now))
+		if (peer->stage != SERVER_MEMBER || peer->beat.waiting == 0 || rh_comm_server_is_silent(peer, now))
 			continue;
 		if (peer->beat.group != 0)
 			server_check_group(server, peer);

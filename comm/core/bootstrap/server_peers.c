@@ -16,6 +16,11 @@ bool rh_comm_server_is_rank(const struct server_peer *peer)
 	return peer->stage == SERVER_MEMBER || peer->stage == SERVER_LEFT;
 }
 
+bool rh_comm_server_is_silent(const struct server_peer *peer, int64_t now)
+{
+	return now - peer->since > RH_COMM_SILENT;
+}
+
 bool rh_comm_server_warns(struct server_peer *peer, const struct server_warned *warning)
 {
 	const struct server_warned *last = &peer->warned;

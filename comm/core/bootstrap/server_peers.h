@@ -119,6 +119,8 @@ struct rh_comm_server {
 void *rh_comm_server_grow(void *items, size_t count, size_t size);
 /** @return whether the peer has completed the handshake */
 bool rh_comm_server_is_rank(const struct server_peer *peer);
+/** @return whether nothing has come from the rank for so long that it is stopped or throttled; its host answers */
+bool rh_comm_server_is_silent(const struct server_peer *peer, int64_t now);
 /**
  * Whoever waits for a rank, and in whichever operation, one warning is enough: the next one is about a wait that began
  * after it, or is twice as long, or says that the rank is stopped.

@@ -12,7 +12,7 @@
 #define FAIL_PATIENCE (2 * RH_COMM_SECOND)
 /* It acknowledges at once, unless it is stopped, and sends its verdict later. */
 #define VERDICT_SILENCE RH_COMM_SECOND
-#define VERDICT_PATIENCE (5 * RH_COMM_SECOND)
+#define VERDICT_PATIENCE (8 * RH_COMM_SECOND)
 /* Rank 0's address as a foreign store has it: a port and a host. */
 #define ADDRESS_ROOM 400
 /* Part of the protocol between ranks. */

@@ -73,7 +73,7 @@ int32_t rh_comm_world_check(const struct rh_comm_world *world, struct rh_comm_er
 int32_t rh_comm_world_fail(struct rh_comm_world *world, const struct rh_comm_error *reason, struct rh_comm_error *err);
 /**
  * As rh_comm_world_fail(), for a timeout whose culprit is unknown: the rendezvous server queries the progress of the
- * context's ranks, and names those that are behind, stopped, or diverged. Blocks for five seconds at most.
+ * context's ranks, and names those that are behind, stopped, or diverged. Blocks for eight seconds at most.
  * @param comm whose ranks are queried
  * @param needed progress that all must have: RH_COMM_REACHED_OPENING, or RH_COMM_REACHED_OPEN plus the number of a
  * collective

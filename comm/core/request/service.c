@@ -141,6 +141,7 @@ static void service_fill_answer(const struct rh_comm *comm, struct rh_comm_answe
 	uint64_t last = answer->query.needed - RH_COMM_REACHED_OPEN;
 
 	answer->reached = RH_COMM_REACHED_OPEN + comm->posted;
+	(void)rh_comm_group_text(comm, answer->text, sizeof(answer->text));
 	for (uint64_t i = 0; answer->query.needed > RH_COMM_REACHED_OPEN && i < RH_COMM_REMEMBERED; i++) {
 		uint64_t number = last + i + 1 - RH_COMM_REMEMBERED;
 
@@ -192,6 +193,15 @@ static void service_fill_latest(const struct rh_comm_world *world, struct rh_com
 	latest->ago = rh_comm_trace_since(trace, ended ? ended : atomic_load_explicit(&entry->begun, memory_order_relaxed));
 }
 
+/* With the lock over the contexts. */
+static void service_fill_latest_group(const struct rh_comm_world *world, struct rh_comm_latest *latest)
+{
+	for (const struct rh_comm *comm = world->contexts; comm && latest->group != 0; comm = comm->next) {
+		if (comm->name == latest->group)
+			(void)rh_comm_group_text(comm, latest->text, sizeof(latest->text));
+	}
+}
+
 /* Who holds the lock of a context does not for long. */
 static void service_answer(struct rh_comm_world *world, const struct rh_comm_query *query)
 {
@@ -206,6 +216,9 @@ static void service_answer(struct rh_comm_world *world, const struct rh_comm_que
 			(void)sched_yield();
 	}
 	service_fill_latest(world, &answer.latest);
+	(void)pthread_mutex_lock(&world->lock);
+	service_fill_latest_group(world, &answer.latest);
+	(void)pthread_mutex_unlock(&world->lock);
 	rh_comm_client_answer(world->client, &answer);
 }
 
@@ -348,6 +361,7 @@ void *rh_comm_service_run(void *arg)
 	struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
 	struct rh_comm_query query;
 	int64_t beat = 0;
+	int64_t line = 0;
 
 	while (!atomic_load(&world->stop)) {
 		struct service_look look = service_drive_all(world);
@@ -357,6 +371,11 @@ void *rh_comm_service_run(void *arg)
 		if (rh_comm_now() >= beat) {
 			service_beat(world, &last);
 			beat = rh_comm_now() + BEAT_PERIOD;
+		}
+		/* beside busy processes the yields below take long */
+		if (look.busy > 0 && rh_comm_now() >= line) {
+			(void)rh_comm_client_serve(world->client, 0);
+			line = rh_comm_now() + SERVICE_PAUSE;
 		}
 		if ((look.busy == 0 && service_may_doze(world)) ||
 		    (look.busy > 0 && !rh_comm_backoff_spin(&backoff, world->crowded)))

@@ -22,7 +22,8 @@
 #define SPIN_LONG_EVERY 16
 #define SPIN_ROUNDS_CROWDED 4
 #define YIELDS 16
-/* The clock, the world and the time limit are looked at once in so many rounds. */
+/* The clock, the world and the time limit are looked at once in so many rounds, and after each yield: beside busy
+ * processes one may take longer than all that. */
 #define CLOCK_ROUNDS 32
 #define LOOK_ROUNDS 256
 /* A sleep lasts at most so long: the state of the world and the clock are checked again, and a lost wake-up does no
@@ -48,12 +49,13 @@ bool rh_comm_backoff_spin(struct rh_comm_backoff *backoff, bool crowded)
 	int32_t round = backoff->rounds++;
 	bool spin = crowded ? round < SPIN_ROUNDS_CROWDED : backoff->since >= 0;
 
+	backoff->yielded = !spin;
 	if (spin) {
 		wait_relax();
 		if (round == 0)
 			backoff->since = rh_comm_now();
 		else if (round % CLOCK_ROUNDS == 0 && rh_comm_now() - backoff->since > backoff->spin)
-			*backoff = (struct rh_comm_backoff){SPIN_ROUNDS_CROWDED, -1, backoff->spin};
+			*backoff = (struct rh_comm_backoff){SPIN_ROUNDS_CROWDED, -1, backoff->spin, false};
 		return true;
 	}
 	if (round < SPIN_ROUNDS_CROWDED + YIELDS) {
@@ -159,7 +161,10 @@ static void wait_await(struct rh_comm_request *request, int64_t until)
 				wait_learn(comm, backoff.since < 0);
 			return;
 		}
-		if (!rh_comm_backoff_spin(&backoff, comm->world->crowded)) {
+		/* what came during a yield was moved on first: an operation that it completes has not failed */
+		if (round % LOOK_ROUNDS == 0 || backoff.yielded)
+			rh_comm_request_check_limits(request);
+		if (!wait_is_over(request) && !rh_comm_backoff_spin(&backoff, comm->world->crowded)) {
 			wait_learn(comm, true);
 			rh_comm_request_check_limits(request);
 			if (!wait_is_over(request))
@@ -167,8 +172,6 @@ static void wait_await(struct rh_comm_request *request, int64_t until)
 			if (until != RH_COMM_NEVER && rh_comm_now() >= until)
 				return;
 		}
-		if (round % LOOK_ROUNDS == 0)
-			rh_comm_request_check_limits(request);
 	}
 }
 

@@ -13,6 +13,7 @@ struct rh_comm_backoff {
 	int32_t rounds;
 	int64_t since; /**< when spinning began, microseconds; below 0: a yield has ended it */
 	int64_t spin;  /**< microseconds of spinning */
+	bool yielded;  /**< the latest round was a yield: on a busy machine much time may have passed */
 };
 
 /** Spin or yield once. @return false: it is time to sleep; the state is reset */

@@ -191,6 +191,21 @@ static void faults_print_end(const struct rh_run_fault *fault, struct rh_str *ou
 		rh_exit_print(fault->exit_code, fault->reason, out);
 }
 
+/* Those that were about to fail alike: in the table they are stopped. */
+static void faults_print_rest(const struct faults_judging *judging, struct rh_str *out)
+{
+	const char *between = "; ";
+
+	for (size_t i = 0; i < judging->job->record_count; i++) {
+		if (!judging->replicas[i].running)
+			continue;
+		rh_str_appendf(out, "%s%s", between, judging->replicas[i].name);
+		between = ", ";
+	}
+	if (between[0] == ',')
+		rh_str_append(out, " had not ended yet");
+}
+
 static void faults_print(const struct faults_judging *judging, const struct rh_blamed *blamed,
                          const struct rh_run_fault *fault, struct rh_str *out)
 {
@@ -209,6 +224,8 @@ static void faults_print(const struct faults_judging *judging, const struct rh_b
 		               replica->name);
 	}
 	faults_print_end(fault, out);
+	if (blamed->alike)
+		faults_print_rest(judging, out);
 }
 
 static int faults_write(const struct faults_judging *judging, const struct rh_blamed *blamed,

@@ -1,48 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends of containers that their shims have not reported yet. The runner sees the end of a container's first process by
- * a descriptor of it (pidfd), though the shim is the one to reap it: a shim that is stopped, or gets no processor, or
- * ends what the process left, reports late, and its own time of the end may be late, too. The kernel reports several
- * ends in their order, which the times of several shims cannot show exactly.
+ * Ends of containers, in their order. The runner sees the end of a container's first process by a descriptor of it
+ * (pidfd), though the shim is the one to reap it: a shim that is stopped, or gets no processor, or ends what the
+ * process left, reports late, and its own time of the end may be late, too. All descriptors are in one epoll set, which
+ * has those that ended in the order in which they did. It is emptied before each report is taken. The kernel puts an
+ * end there before it lets the shim reap, so an end that is reported is known by then.
  */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "local/runner/parts.h"
 #include "local/shim/limits.h"
 
-static void ends_forget(struct rh_runner_container *container)
-{
-	rh_loop_unwatch(rh_take(container->watch));
-	if (container->process >= 0)
-		(void)close(container->process);
-	container->process = -1;
-}
+/* Ends that are taken at once. */
+#define ENDS_BATCH 32
 
 static void ends_await(struct rh_runner_container *container)
 {
 	container->await_until = rh_clock_monotonic() + RH_RUNNER_REPORT_PATIENCE;
 }
 
-/* As a shim does it: an end that is seen after a wait for a processor counts from its start. Several that are seen then
- * come in the order in which they happened, and their times keep it. */
-static int64_t ends_time(const struct rh_runner *runner)
+/* As a shim does it: an end that is seen after a wait for a processor counts from its start. A later end has a later
+ * time. */
+static int64_t ends_time(struct rh_runner *runner)
 {
 	int64_t late = rh_shim_limits_waited(runner->waits) - runner->waited;
+	int64_t at = rh_clock_wall() - (late > 0 ? late : 0);
 
-	return rh_clock_wall() - (late > 0 ? late : 0);
+	runner->last_end = at > runner->last_end ? at : runner->last_end + 1;
+	return runner->last_end;
 }
 
-static void ends_on_end(void *arg)
+static void ends_take(void *arg)
 {
-	struct rh_runner_container *container = arg;
+	struct rh_runner *runner = arg;
+	struct epoll_event events[ENDS_BATCH];
+	int count;
 
-	container->gone_at = ends_time(container->runner);
-	ends_await(container);
-	ends_forget(container);
+	do {
+		count = epoll_wait(runner->ends, events, ENDS_BATCH, 0);
+		for (int i = 0; i < count; i++) {
+			struct rh_runner_container *container = events[i].data.ptr;
+
+			container->gone_at = ends_time(runner);
+			ends_await(container);
+			rh_runner_container_forget(container);
+		}
+	} while (count == ENDS_BATCH);
+}
+
+int rh_runner_ends_open(struct rh_runner *runner, struct rh_error *err)
+{
+	runner->ends = epoll_create1(EPOLL_CLOEXEC);
+	if (runner->ends < 0)
+		return rh_fail(err, RH_EIO, "cannot watch processes: %s", strerror(errno));
+	return rh_loop_watch(runner->options.loop, runner->ends, ends_take, runner, &runner->ends_watch, err);
+}
+
+void rh_runner_ends_close(struct rh_runner *runner)
+{
+	rh_loop_unwatch(runner->ends_watch);
+	if (runner->ends >= 0)
+		(void)close(runner->ends);
 }
 
 static bool ends_is_over(int process)
@@ -54,18 +77,19 @@ static bool ends_is_over(int process)
 
 /* Without such a descriptor (Linux before 5.3, or none left) the shim's report is all that is known. That the process
  * ID belongs to another one by now does no harm: its end comes later, and the shim's report ends the watch. */
-static void ends_watch(struct rh_runner *runner, struct rh_runner_container *container, pid_t pid)
+static void ends_watch(const struct rh_runner *runner, struct rh_runner_container *container, pid_t pid)
 {
-	container->runner = runner;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = container};
+
+	container->ends = runner->ends;
 	container->process = (int)syscall(SYS_pidfd_open, pid, 0U);
 	if (container->process < 0 && errno != ESRCH)
 		return;
 	/* of an end before the watch the shim knows the time better */
 	if (container->process < 0 || ends_is_over(container->process))
 		ends_await(container);
-	if (container->await_until != 0 ||
-	    rh_loop_watch(runner->options.loop, container->process, ends_on_end, container, &container->watch, NULL) < 0)
-		ends_forget(container);
+	if (container->await_until != 0 || epoll_ctl(runner->ends, EPOLL_CTL_ADD, container->process, &event) < 0)
+		rh_runner_container_forget(container);
 }
 
 void rh_runner_end_rest(struct rh_runner *runner)
@@ -76,7 +100,8 @@ void rh_runner_end_rest(struct rh_runner *runner)
 void rh_runner_end_report(const struct rh_runner_pod *pod, struct rh_runner_container *container,
                           struct rh_shim_report *report)
 {
-	ends_forget(container);
+	ends_take(pod->runner);
+	rh_runner_container_forget(container);
 	if (report->running) {
 		container->gone_at = 0;
 		container->await_until = 0;
@@ -86,7 +111,7 @@ void rh_runner_end_report(const struct rh_runner_pod *pod, struct rh_runner_cont
 	}
 	if (container->gone_at >= report->started_at && container->gone_at != 0)
 		report->finished_at = container->gone_at;
-	/* the report may come before the loop looks at the descriptor */
+	/* the end of a container that was not watched, as a sidecar */
 	if (container->await_until == 0)
 		ends_await(container);
 }

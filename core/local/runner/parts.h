@@ -31,6 +31,9 @@ struct rh_runner {
 	int64_t due;                       /**< deadline of the next step, monotonic */
 	int waits;                         /**< of rh_shim_limits_open_waits(); owned; -1: none */
 	int64_t waited;                    /**< rh_shim_limits_waited() at the last rest */
+	int ends;                          /**< epoll set of first processes of containers; owned; -1: none */
+	struct rh_loop_watch *ends_watch;  /**< of it */
+	int64_t last_end;                  /**< time of the end that was seen last, wall-clock microseconds */
 	bool child_ended;                  /**< SIGCHLD came */
 	bool was_subreaper;                /**< subreaper attribute of this process before */
 };
@@ -55,10 +58,15 @@ void rh_runner_unlink(const struct rh_runner_pod *pod);
 void rh_runner_drop_gpus(struct rh_runner_pod *pod);
 /** Read the messages of the shim; close the channel at their end. */
 void rh_runner_receive(struct rh_runner_pod *pod);
+/** Open the set of processes whose ends are watched for. @return 0, RH_EIO or RH_ENOMEM */
+int rh_runner_ends_open(struct rh_runner *runner, struct rh_error *err);
+/** Close that set, which is empty: all pods are freed. */
+void rh_runner_ends_close(struct rh_runner *runner);
 /** Call this before waiting for events: an end that is seen after the wait counts from its start. */
 void rh_runner_end_rest(struct rh_runner *runner);
 /** Take a report of the container's shim, before it becomes the latest one: watch the first process of a container that
- * has started; in the report of an end, set the time at which the runner saw it, if it did. */
+ * has started; in the report of an end, set the time at which the runner saw it. Several ends get times in the order in
+ * which they happened, whatever the order of their reports. */
 void rh_runner_end_report(const struct rh_runner_pod *pod, struct rh_runner_container *container,
                           struct rh_shim_report *report);
 /** Let the shim stop all containers, with the pod's grace period. */

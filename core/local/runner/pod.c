@@ -4,17 +4,26 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/os/clock.h"
 #include "base/str.h"
 
+/* A child between fork and exec may still have the descriptor: closing it would leave the process in the set. */
+void rh_runner_container_forget(struct rh_runner_container *container)
+{
+	if (container->process < 0)
+		return;
+	(void)epoll_ctl(container->ends, EPOLL_CTL_DEL, container->process, NULL);
+	(void)close(container->process);
+	container->process = -1;
+}
+
 static void pod_container_deinit(struct rh_runner_container *container)
 {
-	rh_loop_unwatch(container->watch);
-	if (container->process >= 0)
-		(void)close(container->process);
+	rh_runner_container_forget(container);
 	rh_free(container->name);
 	rh_free(container->image);
 	rh_free(container->last_lines);

@@ -28,13 +28,12 @@ struct rh_runner_container {
 	struct rh_shim_report ended;  /**< its last end; finished_at 0: none */
 	char *last_lines;             /**< of that end, when it failed; NULL: none */
 	struct rh_log log;
-	int64_t log_start;           /**< size of the log when the present instance started */
-	bool grown;                  /**< the log may have unread data */
-	int64_t partial_due;         /**< monotonic time at which the start of a line is passed on; 0: none waits */
-	int process;                 /**< descriptor of its first process (pidfd) while that runs; -1: none */
-	struct rh_loop_watch *watch; /**< of it */
-	struct rh_runner *runner;    /**< while it is watched; borrowed */
-	int64_t gone_at;             /**< when that process was seen to have ended; wall-clock microseconds; 0: not */
+	int64_t log_start;   /**< size of the log when the present instance started */
+	bool grown;          /**< the log may have unread data */
+	int64_t partial_due; /**< monotonic time at which the start of a line is passed on; 0: none waits */
+	int process;         /**< descriptor of its first process (pidfd) while that runs; -1: none */
+	int ends;            /**< epoll set that has it; borrowed */
+	int64_t gone_at;     /**< when that process was seen to have ended; wall-clock microseconds; 0: not */
 	int64_t await_until; /**< until when the pod's status may lack that end; monotonic microseconds; 0: none is known */
 };
 
@@ -89,6 +88,8 @@ struct rh_runner_pod {
 	int64_t retry_at; /**< monotonic time of the next attempt to start it */
 };
 
+/** Do not watch for the end of its first process any more. Without such a watch nothing happens. */
+void rh_runner_container_forget(struct rh_runner_container *container);
 /** @return the container, borrowed, or NULL */
 struct rh_runner_container *rh_runner_pod_container(struct rh_runner_pod *pod, const char *name, bool init);
 /** Record the times of condition changes; call it before rh_runner_pod_status(). @param now wall-clock microseconds */

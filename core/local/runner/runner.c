@@ -472,6 +472,8 @@ static int runner_open(struct rh_runner *runner, struct rh_error *err)
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1L) < 0)
 		return rh_fail(err, RH_EIO, "cannot adopt processes: %s", strerror(errno));
 	r = rh_loop_signal(options->loop, SIGCHLD, runner_on_child, runner, err);
+	if (r == 0)
+		r = rh_runner_ends_open(runner, err);
 	if (r < 0)
 		return r;
 	return options->store->watch(options->store, &rh_resource_pods, NULL, runner_on_pod, runner) ? 0 : rh_fail_oom(err);
@@ -487,6 +489,7 @@ int rh_runner_new(const struct rh_runner_options *options, struct rh_runner **re
 	runner->options = *options;
 	runner->shim = -1;
 	runner->waits = -1;
+	runner->ends = -1;
 	r = runner_open(runner, err);
 	if (r < 0)
 		return r;
@@ -585,6 +588,7 @@ void rh_runner_free(struct rh_runner *runner)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0L);
 	rh_map_free(runner->pods);
 	rh_map_free(runner->noted);
+	rh_runner_ends_close(runner);
 	rh_free(runner->program);
 	if (runner->waits >= 0)
 		(void)close(runner->waits);

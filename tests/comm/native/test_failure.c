@@ -15,6 +15,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/death.h"
 #include "comm/operations.h"
 #include "comm/ranks.h"
 
@@ -88,6 +89,13 @@ static void test_failure__a_killed_rank_is_named_by_all_others(void **state)
 			check_death(victim, true, counts[i], 20000);
 		}
 	}
+}
+
+static void test_failure__a_death_is_known_in_time_under_load(void **state)
+{
+	(void)state;
+	death_check_under_load("native", false);
+	death_check_under_load("native", true);
 }
 
 /* As above, with what each rank has for each other one. */
@@ -324,6 +332,52 @@ static void test_failure__a_time_limit_names_who_was_waited_for(void **state)
 	(void)state;
 	run_worlds(wait_too_long, false, 2, 3);
 	run_worlds(wait_too_long, true, 3, 3);
+}
+
+/* Rank 1 waits in a group for rank 2, which waits for rank 1 in the world, as rank 0 does. @param arg a pipe: who waits
+ * in the world comes later */
+static int wait_elsewhere(struct rh_comm *comm, const void *arg)
+{
+	static const int32_t ranks[] = {1, 2};
+	struct rh_comm_op op = {.size = sizeof(op), .what = RH_COMM_BARRIER, .timeout = 300000};
+	const struct rh_comm_op there = {.size = sizeof(there), .what = RH_COMM_BARRIER};
+	struct rh_comm_request *request = NULL;
+	const int *ends = arg;
+	struct rh_comm_error err = {0};
+	struct rh_comm *group = NULL;
+	int32_t r = 0;
+	char byte;
+
+	if (rh_comm_rank(comm) > 0)
+		r = rh_comm_group(comm, ranks, 2, &group, &err);
+	if (r == 0 && rh_comm_rank(comm) == 1) {
+		r = rh_comm_post(group, &there, &request, &err);
+		if (r == 0 && write(ends[1], "12", 2) == 2)
+			r = rh_comm_wait(request, &err);
+	} else if (r == 0 && read(ends[0], &byte, 1) == 1) {
+		r = rh_comm_run(comm, &op, &err);
+	}
+	rh_comm_free(group);
+	if (r == RH_COMM_ETIME && err.rank == 1 &&
+	    strstr(err.text, "has not posted it; it waits in barrier number 1 of the group of ranks 1, 2 since "))
+		return 0;
+	(void)fprintf(stderr, "rank %d: %d, rank %d: %s\n", (int)rh_comm_rank(comm), (int)r, (int)err.rank, err.text);
+	return 1;
+}
+
+static void test_failure__who_waits_in_a_group_is_named_with_it(void **state)
+{
+	int ends[2];
+	struct ranks_plan plan = {.world = 3, .fn = wait_elsewhere, .arg = ends};
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	for (int no_shm = 0; no_shm < 2; no_shm++) {
+		plan.no_shm = no_shm != 0;
+		ranks_run(&plan);
+	}
+	(void)close(ends[0]);
+	(void)close(ends[1]);
 }
 
 static int receive_too_long(struct rh_comm *comm, const void *arg)
@@ -590,6 +644,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failure__a_killed_rank_is_named_by_all_others),
+		cmocka_unit_test(test_failure__a_death_is_known_in_time_under_load),
 		cmocka_unit_test(test_failure__a_rank_killed_in_an_exchange_is_named),
 		cmocka_unit_test(test_failure__a_rank_killed_on_one_of_several_hosts),
 		cmocka_unit_test(test_failure__a_rank_killed_while_all_meet),
@@ -597,6 +652,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_failure__a_rank_killed_while_all_leave),
 		cmocka_unit_test(test_failure__an_abort_ends_all),
 		cmocka_unit_test(test_failure__a_time_limit_names_who_was_waited_for),
+		cmocka_unit_test(test_failure__who_waits_in_a_group_is_named_with_it),
 		cmocka_unit_test(test_failure__a_time_limit_of_a_message_names_the_peer),
 		cmocka_unit_test(test_failure__waiting_for_a_rank_that_left_fails),
 		cmocka_unit_test(test_failure__waiting_in_a_group_for_a_rank_that_left_it_fails),

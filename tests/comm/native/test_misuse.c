@@ -346,7 +346,9 @@ static int join_twice(struct rh_comm *comm, const void *arg)
 		if (value[0] != rh_comm_world(comm) || value[1] != 2 * rh_comm_world(comm))
 			return 3;
 	}
-	/* an abort of the one is none of the other */
+	/* all are through with the second one; an abort of the one is none of the other */
+	if (rh_comm_all_reduce(comm, &value[0], 1, RH_COMM_I32, RH_COMM_SUM, &err) != 0)
+		return 6;
 	if (rh_comm_rank(second) == 0)
 		rh_comm_abort(second, "enough");
 	value[0] = 1;

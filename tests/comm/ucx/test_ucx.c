@@ -24,6 +24,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/death.h"
 #include "comm/divergence.h"
 #include "comm/exchanges.h"
 #include "comm/operations.h"
@@ -314,6 +315,13 @@ static void test_ucx__a_world_that_failed_leaves_nothing_in_the_process(void **s
 	}
 	(void)unsetenv("RH_COMM_SHM");
 	(void)unsetenv("RH_COMM_LOG");
+}
+
+static void test_ucx__a_death_is_known_in_time_under_load(void **state)
+{
+	(void)state;
+	death_check_under_load("ucx", false);
+	death_check_under_load("ucx", true);
 }
 
 static void test_ucx__a_group_is_named_with_ranks_of_the_world(void **state)
@@ -651,6 +659,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ucx__a_killed_rank_is_named_by_all_others),
 		cmocka_unit_test(test_ucx__what_the_dead_left_is_removed),
 		cmocka_unit_test(test_ucx__a_world_that_failed_leaves_nothing_in_the_process),
+		cmocka_unit_test(test_ucx__a_death_is_known_in_time_under_load),
 		cmocka_unit_test(test_ucx__a_group_is_named_with_ranks_of_the_world),
 		cmocka_unit_test(test_ucx__divergent_ranks),
 		cmocka_unit_test(test_ucx__a_stopped_rank_is_named),

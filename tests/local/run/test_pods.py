@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of pods in a run of the real program: volumes, sidecars, crash loops, the closing table.
 Usage: test_pods.py PROGRAM [TEST]"""
-import json
 import os
+import re
+import signal
 import sys
 
-from support import Place, job, main
+from support import LIMIT, Place, job, main, wait_for
 
 WITH_MOUNTS = 'skip: this machine allows no private mounts'
 
@@ -88,6 +89,85 @@ def test_sidecar(program):
         row = next(line.split() for line in output.splitlines() if line.startswith("Master-0 "))
         assert row[1:4] == ["Succeeded", "0", "0"], row
         place.expect_nothing_left()
+
+
+RAISE = ("echo 'Traceback (most recent call last):'; echo '  File \"train.py\", line 1'; "
+         "echo \"ModuleNotFoundError: No module named 'numpy'\"; ")
+REPLICAS = ["Master-0", "Worker-0", "Worker-1"]
+
+
+def has_ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def rows_of(output):
+    """The closing table. -> {replica: (outcome, exit code)}"""
+    found = {}
+    for line in output.splitlines():
+        words = line.split()
+        if words and words[0] in REPLICAS and len(words) >= 5:
+            found[words[0]] = (words[1], words[2])
+    return found
+
+
+def run_alike(place, text):
+    """A run that sees how its replicas end when all have: it is stopped meanwhile. -> its output"""
+    paths = [place.write(f"pid-{rank}", "") for rank in range(3)]
+    run = place.start(place.write("job.yaml", text))
+    pids = [wait_for(lambda path=path: place_text(path), "a replica") for path in paths]
+    os.kill(run.pid, signal.SIGSTOP)
+    place.write("go", "")
+    wait_for(lambda: all(has_ended(pid) for pid in pids), "the ends of all replicas")
+    os.kill(run.pid, signal.SIGCONT)
+    output, _ = run.communicate(timeout=LIMIT)
+    assert run.returncode == 1, output
+    os.remove(os.path.join(place.files, "go"))
+    return output
+
+
+def place_text(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def test_table_where_all_fail_alike(program):
+    """The exit code of each, and no replica is at fault, also where failures are followed by restarts."""
+    script = ("echo $$ > pid-$RANK.new; mv pid-$RANK.new pid-$RANK; "
+              f"until [ -e go ]; do sleep 0.02; done; {RAISE} exit 1")
+    rows = [("Never", "", "{}"), ("OnFailure", "runPolicy: {backoffLimit: 0}", "{}"),
+            ("OnFailure", "runPolicy: {backoffLimit: 1}", "{roundhouse.dev/restart: job}")]
+    for policy, spec, annotations in rows:
+        with Place(program) as place:
+            output = run_alike(place, job(policy=policy, master=script, worker=script, workers=2, spec=spec,
+                                          annotations=annotations))
+            assert rows_of(output) == dict.fromkeys(REPLICAS, ("Failed", "1")), (policy, spec, output)
+            if policy == "Never":
+                assert re.search(r"First fault: all 3 replicas failed alike, as \S+ \(container pytorch\) exited with "
+                                 r"code 1:\n    Traceback", output), output
+                assert "had not ended" not in output, output
+            place.expect_nothing_left(files=False)
+
+
+def test_table_where_one_was_about_to_fail_alike(program):
+    """A replica that had written the same error, and not ended, was stopped: the sentence says what the table says."""
+    with Place(program) as place:
+        others = f"until [ -e go ]; do sleep 0.02; done; {RAISE} exit 1"
+        worker = f"[ $RANK = 1 ] && {{ {others}; }}; {RAISE} exec sleep 600"
+        run = place.start(place.write("job.yaml", job(master=others, worker=worker, workers=2)))
+        shown = []
+        while not shown or "worker-1 | ModuleNotFoundError" not in shown[-1]:
+            shown.append(run.stdout.readline())
+            assert shown[-1], shown
+        place.write("go", "")
+        output, _ = run.communicate(timeout=LIMIT)
+        assert run.returncode == 1, output
+        assert re.search(r"First fault: all 3 replicas failed alike, as (Master-0|Worker-0) \(container pytorch\) "
+                         r"exited with code 1; Worker-1 had not ended yet:\n", output), output
+        assert rows_of(output)["Worker-1"] == ("Stopped", "143"), output
 
 
 TESTS = [value for name, value in list(globals().items()) if name.startswith("test_")]

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* clang-format off */
@@ -250,14 +252,16 @@ static void test_ends__who_is_waited_for(void **state)
 	}
 }
 
-/* A shim's report may be read before the process's descriptor: until the shim ends, the pod's status lacks the end. */
-static void test_ends__report_before_the_descriptor(void **state)
+/* Without a descriptor of the process the report is all that is known: until the shim ends, the pod's status lacks the
+ * end. */
+static void test_ends__report_without_a_descriptor(void **state)
 {
 	rh_auto(runner_pod) pod = make_pod("r", 0);
-	struct rh_runner runner = {.pods = rh_map_new()};
+	struct rh_runner runner = {.pods = rh_map_new(), .ends = -1};
 	struct rh_shim_report report = {.exit_code = 1, .started_at = 1, .finished_at = 2};
 
 	(void)state;
+	pod->runner = &runner;
 	assert_int_equal(rh_map_set(runner.pods, "1", pod, NULL), 0);
 	rh_runner_end_report(pod, &pod->containers[0], &report);
 	pod->containers[0].report = report;
@@ -266,13 +270,74 @@ static void test_ends__report_before_the_descriptor(void **state)
 	rh_map_free(runner.pods);
 }
 
+/* A pod whose container's process runs until it is killed. */
+static struct rh_runner_pod *start_pod(struct rh_runner *runner, pid_t *ret_pid)
+{
+	struct rh_runner_pod *pod = make_pod("r", 0);
+	struct rh_shim_report report = {.running = true, .started_at = 1};
+
+	*ret_pid = fork();
+	assert_true(*ret_pid >= 0);
+	if (*ret_pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	report.pid = *ret_pid;
+	pod->runner = runner;
+	rh_runner_end_report(pod, &pod->containers[0], &report);
+	return pod;
+}
+
+/* @return the time that the end gets when its shim reports it, with a time of its own */
+static int64_t report_end(const struct rh_runner_pod *pod, int64_t at)
+{
+	struct rh_shim_report report = {.exit_code = 1, .started_at = 1, .finished_at = at};
+
+	rh_runner_end_report(pod, &pod->containers[0], &report);
+	return report.finished_at;
+}
+
+/* The last one to end is reported first, and each shim's time says the opposite of what happened. The loop has not
+ * looked at any process by then. */
+static void test_ends__reports_in_another_order(void **state)
+{
+	enum { PODS = 40 }; /* more than are taken at once */
+	struct rh_runner runner = {.waits = -1, .ends = -1};
+	rh_auto(loop) loop = NULL;
+	struct rh_runner_pod *pods[PODS];
+	int64_t times[PODS];
+	pid_t pids[PODS];
+
+	(void)state;
+	assert_int_equal(rh_loop_new(&loop, NULL), 0);
+	runner.options.loop = loop;
+	assert_int_equal(rh_runner_ends_open(&runner, NULL), 0);
+	for (int i = 0; i < PODS; i++)
+		pods[i] = start_pod(&runner, &pids[i]);
+	for (int i = 0; i < PODS; i++) {
+		siginfo_t info;
+
+		assert_int_equal(kill(pids[i], SIGKILL), 0);
+		assert_int_equal(waitid(P_PID, (id_t)pids[i], &info, WEXITED), 0);
+	}
+	for (int i = PODS - 1; i >= 0; i--)
+		times[i] = report_end(pods[i], PODS - i);
+	for (int i = 1; i < PODS; i++)
+		assert_true(times[i] > times[i - 1]);
+	for (int i = 0; i < PODS; i++)
+		rh_runner_pod_free(pods[i]);
+	rh_runner_ends_close(&runner);
+}
+
 #define ROW(name) cmocka_unit_test_setup_teardown(name, test_run_set_up, test_run_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends__who_is_waited_for),
-		cmocka_unit_test(test_ends__report_before_the_descriptor),
+		cmocka_unit_test(test_ends__report_without_a_descriptor),
+		cmocka_unit_test(test_ends__reports_in_another_order),
 		ROW(test_ends__late_report_of_a_silent_end),
 		ROW(test_ends__late_report_of_an_error),
 		ROW(test_ends__shim_that_never_reports),

@@ -15,7 +15,7 @@
 #include "comm/core/bootstrap/protocol/sha256.h"
 
 /** Version of the protocol; both sides must have the same one. */
-#define RH_COMM_PROTOCOL 6
+#define RH_COMM_PROTOCOL 7
 /** Longest payload, bytes: a key and a value. */
 #define RH_COMM_FRAME_MAX (1024 * 1024)
 /** Longest payload of a PUT: a VALUE has a number before it. */
@@ -71,7 +71,7 @@ struct rh_comm_end {
 	int32_t code;
 	int32_t rank;
 	struct rh_comm_query query; /**< needed is not 0: find first the ranks that are behind or have diverged */
-	char text[400];
+	char text[504];
 };
 
 /** Bytes that come in or go out, as they arrive or can be sent. All zero is empty. */

@@ -10,6 +10,11 @@
 
 /** Collectives of which each context remembers what they were; a power of two. */
 #define RH_COMM_REMEMBERED 16
+/** Room for which group it is, for people: rh_comm_group_text(). */
+#define RH_COMM_GROUP_ROOM 120
+
+/** Microseconds without a heartbeat, or without an answer to any, after which the other end is stopped or throttled. */
+#define RH_COMM_SILENT 3000000
 
 /** Progress of a rank. */
 struct rh_comm_beat {
@@ -25,9 +30,10 @@ struct rh_comm_beat {
 /** A rank has left a group. */
 struct rh_comm_gone {
 	uint64_t group;
-	uint64_t done;  /**< collectives of the group in which it took part */
-	int32_t size;   /**< of the group */
-	char text[116]; /**< which group that is, for people: rh_comm_group_text() */
+	uint64_t done; /**< collectives of the group in which it took part */
+	int32_t size;  /**< of the group */
+	int32_t reserved;
+	char text[RH_COMM_GROUP_ROOM]; /**< which group that is */
 };
 
 /** @name How far a rank is in a context: 0, it does not know it; this; or that and the collectives it has posted @{ */
@@ -43,17 +49,19 @@ struct rh_comm_query {
 
 /** The operation that a rank posted last. */
 struct rh_comm_latest {
-	uint64_t group;  /**< 0: the world */
-	uint64_t number; /**< of a collective; 0: a message */
-	int64_t ago;     /**< microseconds since it was done, or, if it is open, since it was posted */
-	int32_t what;    /**< RH_COMM_ALL_REDUCE …; 0: none was posted yet */
-	int32_t open;    /**< 1: it is not done */
+	uint64_t group;                /**< 0: the world */
+	uint64_t number;               /**< of a collective; 0: a message */
+	int64_t ago;                   /**< microseconds since it was done, or, if it is open, since it was posted */
+	int32_t what;                  /**< RH_COMM_ALL_REDUCE …; 0: none was posted yet */
+	int32_t open;                  /**< 1: it is not done */
+	char text[RH_COMM_GROUP_ROOM]; /**< which group that is; "": the world, or one that it has left */
 };
 
 /** Answer to a query. */
 struct rh_comm_answer {
 	struct rh_comm_query query;
 	uint64_t reached;
+	char text[RH_COMM_GROUP_ROOM]; /**< which group the query is about; "": the world, or it is not open here */
 	struct rh_comm_latest latest;
 	/** what the collectives up to the one that is asked for were (label.h), by number; 0: not known */
 	uint64_t labels[RH_COMM_REMEMBERED];
