@@ -10,6 +10,7 @@ import struct
 import subprocess
 import termios
 import time
+import unittest.mock
 
 import program
 from program import Case, call, job, main
@@ -265,6 +266,26 @@ class Terminal(Case):
             self.assertRegex(text, f"\033\\[7m {wanted} \033")
             self.assertNotIn("\033[2J", text)
             os.remove(go)
+
+    def test_status_line_has_gpus(self):
+        """With a libnvidia-ml.so.1 of ours (tests/local/gpus): there are two GPUs, then the replica uses them."""
+        folder = os.environ.get("RH_TEST_NVML", "")
+        if not os.path.exists(os.path.join(folder, "libnvidia-ml.so.1")):
+            self.skipTest("RH_TEST_NVML names no folder with the library: build rh_fake_nvml, or use ctest")
+        use, go = self.file("0 0 0 0\n1 0 0 0\n1 1 4096 9\n", "nvml"), os.path.join(self.folder, "go")
+        bare, full = r"running  cpu \d+%  mem \S+ \033", r"mem \S+  gpu 120%  gpu mem 2\.0G \033"
+        script = (f"'until test -e {go}1; do sleep 0.05; done; echo 0 $$$$ 1073741824 50 >{use}.new; "
+                  f"echo 1 $$$$ 1073741824 70 >>{use}.new; mv {use}.new {use}; "
+                  f"until test -e {go}2; do sleep 0.05; done'")
+
+        def seen(text):
+            for wanted, name in ((bare, "go1"), (full, "go2")):
+                if re.search(wanted, text):
+                    self.file("", name)
+        with unittest.mock.patch.dict(os.environ, LD_LIBRARY_PATH=folder, RH_FAKE_NVML=use):
+            status, text = on_terminal("run", self.file(job(command=script)), columns=120, seen=seen)
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, full)
 
     def test_who_attaches_sees_prompts_too(self):
         go = os.path.join(self.folder, "go")
