@@ -182,8 +182,9 @@ class Logs(Runs):
     def test_mistakes(self):
         self.call("run", self.file(job("j")))
         for words, message in ((("logs", "k"), 'no run or job "k" is kept; there are j-2'),
+                               (("logs", "J"), 'no run or job "J" is kept; did you mean "j"?'),
                                (("logs", "j", "worker-9"), 'has no log of replica "worker-9"'),
-                               (("logs", "j", "-c", "x"), "has no logs of this container"),
+                               (("logs", "j", "-c", "x"), 'has no logs of a container "x"; leave out -c'),
                                (("logs", "j", "--since", "soon"), 'option --since: "soon" is neither'),
                                (("logs", "j", "--tail", "x"), 'option --tail: "x" is not a count'),
                                (("attach", "j"), "no run of a job"), (("stop", "j"), "no run of a job"),

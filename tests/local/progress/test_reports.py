@@ -198,8 +198,8 @@ while not all(os.path.exists(os.environ["MARK"] + other) for other in "78"):
         marks = "MARK=" + os.path.join(place.files, "reported-")
         sweep = place.start(path, "-e", marks, "--param", "P=7,8", "--parallel", "2", "-o", "json", command="sweep",
                             stderr=subprocess.PIPE)
-        table, said = sweep.communicate(timeout=LIMIT)
-        assert sweep.returncode == 0, said
+        table, message = sweep.communicate(timeout=LIMIT)
+        assert sweep.returncode == 0, message
         for trial, percentage in (("j-0001", 7), ("j-0002", 8)):
             shown = place.start(trial, command="describe").communicate(timeout=LIMIT)[0]
             assert f"  Progress: {percentage}%\n" in shown, shown
@@ -207,8 +207,8 @@ while not all(os.path.exists(os.environ["MARK"] + other) for other in "78"):
         show = f"{sys.executable} -c 'import os; print(os.environ.get(\"KUBEFLOW_TRAINER_SERVER_URL\"))'"
         path = place.write("job.yaml", job(name="silent", master=show))
         sweep = place.start(path, "--no-progress", "--param", "P=7", command="sweep")
-        said = sweep.communicate(timeout=LIMIT)[0]
-        assert sweep.returncode == 0, said
+        message = sweep.communicate(timeout=LIMIT)[0]
+        assert sweep.returncode == 0, message
         shown = place.start("silent-0001", command="logs").communicate(timeout=LIMIT)[0]
         assert shown == "master-0 | None\n", shown
         place.expect_nothing_left()
