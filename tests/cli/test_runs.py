@@ -435,16 +435,6 @@ class Processes(Runs):
         self.assertEqual([(rows[one]["gpu"], rows[one]["gpuMemory"]) for one in ("master-0", "worker-0", "worker-1")],
                          [(1.2, 2147483648), (0, 0), (0.05, None)])
 
-    def test_the_page_shows_these_tables(self):
-        """docs/local.md: the heads of the tables, which no machine changes."""
-        with open(os.path.join(program.SOURCE, "docs", "local.md"), encoding="utf-8") as file:
-            page = re.sub(" +", " ", file.read())
-        self.start(job("j", "'echo step 1/2; exec sleep 600'"))
-        wait_for(lambda: self.call("logs", "j").stdout, "its output")
-        for command, *words in (("$ roundhouse ls", "ls"), ("$ roundhouse top --once train", "top")):
-            head = re.sub(" +", " ", self.call(*words).stdout.splitlines()[0])
-            self.assertIn(f"{command}\n{head}\n", page)
-
     def test_the_table_is_renewed_until_the_run_ends(self):
         self.start(job("j", "'exec sleep 600'"))
         child, fd = pty.fork()

@@ -302,6 +302,7 @@ static int sweep_all(struct sweep *sweep, struct rh_error *err)
 	if (result < 0)
 		return result;
 	r = sweep_report(sweep, err);
+	(void)fflush(stdout);
 	fprintf(stderr, "Kept in %s\n", sweep->state.path);
 	return r < 0 ? r : result;
 }
