@@ -195,7 +195,8 @@ static int options_check_operands(const struct rh_cli *cli, struct rh_error *err
 	if (rh_cli_option(cli, "help"))
 		return 0;
 	if (cli->operand_count < command->operands_min)
-		return rh_fail(err, RH_EINVAL, "missing operand: %s", command->synopsis);
+		return rh_fail(err, RH_EINVAL, "missing operand: %s; `roundhouse %s --help` says more", command->synopsis,
+		               command->name);
 	if (cli->operand_count > command->operands_max)
 		return rh_fail(err, RH_EINVAL, "too many operands: \"%s\"", cli->operands[command->operands_max]);
 	return 0;

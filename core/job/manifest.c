@@ -258,6 +258,16 @@ int rh_manifest_parse(struct rh_manifest *manifest, const char *source, const ch
 	return r != 0 ? r : manifest_add_documents(&read, source, documents);
 }
 
+/* A file that is not there may be misspelt. */
+static int manifest_suggest(const char *path, struct rh_error *err)
+{
+	rh_auto_free char *near = rh_path_nearest(".", path);
+
+	if (near)
+		return rh_fail(err, RH_ENOENT, "cannot open \"%s\": there is no such file; did you mean \"%s\"?", path, near);
+	return rh_fail(err, RH_ENOENT, "cannot open \"%s\": there is no such file", path);
+}
+
 int rh_manifest_read(struct rh_manifest *manifest, const char *path, struct rh_error *err)
 {
 	const char *source = strcmp(path, "-") == 0 ? "standard input" : path;
@@ -269,6 +279,8 @@ int rh_manifest_read(struct rh_manifest *manifest, const char *path, struct rh_e
 		return rh_fail(err, RH_EINVAL,
 		               "\"%s\" is an address, not a file; fetch it, as by curl -L ... | roundhouse ... -", path);
 	r = rh_file_read(path, RH_MANIFEST_FILE_MAX, &text, &length, err);
+	if (r == RH_ENOENT)
+		return manifest_suggest(path, err);
 	return r != 0 ? r : rh_manifest_parse(manifest, source, text, length, err);
 }
 

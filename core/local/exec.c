@@ -207,7 +207,7 @@ static int exec_not_found(const struct exec_job *job)
 	if (others.count > EXEC_OTHERS_MAX)
 		rh_str_append(&others.names, ", ...");
 	r = rh_fail(job->err, RH_ENOENT, "pod \"%s\" does not run in namespace \"%s\"%s", job->exec->pod,
-	            job->exec->namespace_, rh_str_text(&others.names));
+	            job->exec->namespace_, others.count > 0 ? rh_str_text(&others.names) : "; no pod runs");
 	rh_str_deinit(&others.names);
 	return r;
 }

@@ -197,6 +197,13 @@ static int gpus_read_samples(const struct rh_gpus *gpus, void *device, size_t fr
 	return 0;
 }
 
+void rh_gpu_total_add(struct rh_gpu_total *total, const struct rh_gpu_use *use)
+{
+	total->count++;
+	total->memory = total->memory < 0 || use->memory < 0 ? -1 : total->memory + use->memory;
+	total->share = total->share < 0 || use->share < 0 ? -1 : total->share + use->share;
+}
+
 int rh_gpus_read(struct rh_gpus *gpus, struct rh_gpu_use **ret_uses, size_t *ret_count)
 {
 	struct gpus_look look = {NULL, 0};

@@ -20,6 +20,16 @@ struct rh_gpu_use {
 	double share;   /**< of the GPU's time, 0 to 1; -1: the driver does not say */
 };
 
+/** What several processes use of all GPUs together. All zero: none of them uses one. */
+struct rh_gpu_total {
+	size_t count;   /**< of uses that were added */
+	int64_t memory; /**< bytes; -1: unknown */
+	double share;   /**< of whole GPUs, 1.5 of one and a half; -1: unknown */
+};
+
+/** Add one use to @p total. What one process does not know, all do not know. */
+void rh_gpu_total_add(struct rh_gpu_total *total, const struct rh_gpu_use *use);
+
 /** Opaque: the library and the GPUs that it knows. */
 struct rh_gpus;
 

@@ -67,6 +67,8 @@ struct rh_run_use {
 	int64_t memory; /**< resident, bytes */
 };
 
+struct rh_usage; /* local/keep/usage.h */
+
 /** What the processes of all replicas use together, and each. */
 struct rh_run_load {
 	size_t processes;
@@ -75,6 +77,7 @@ struct rh_run_load {
 	int64_t time;                  /**< since the last look, microseconds */
 	const struct rh_run_use *uses; /**< of the replicas that have a process; borrowed for the call */
 	size_t use_count;
+	const struct rh_usage *usage; /**< the look itself: which processes there are; borrowed for the call */
 };
 
 /** How long the start of a line waits for its end before it is passed on, microseconds. */

@@ -81,7 +81,7 @@ static const struct row rows[] = {
 	{"bundle with an unknown letter", {"-qz"}, RH_EINVAL, NULL, NULL, NULL, NULL, "unknown option -z"},
 	{"bundle, value missing", {"a", "-qo"}, RH_EINVAL, NULL, NULL, NULL, NULL, "option -o needs FORMAT"},
 	{"bundle, value not allowed", {"-qoxml", "a"}, RH_EINVAL, NULL, NULL, NULL, NULL, "\"xml\" is none of text|json"},
-	{"operand missing", {"-q"}, RH_EINVAL, NULL, NULL, NULL, NULL, "missing operand: FILE..."},
+	{"operand missing", {"-q"}, RH_EINVAL, NULL, NULL, NULL, NULL, "missing operand: FILE...; `roundhouse"},
 	{"too many operands", {"a", "b", "c", "d"}, RH_EINVAL, NULL, NULL, NULL, NULL, "too many operands: \"d\""},
 };
 

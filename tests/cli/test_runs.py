@@ -182,8 +182,9 @@ class Logs(Runs):
     def test_mistakes(self):
         self.call("run", self.file(job("j")))
         for words, message in ((("logs", "k"), 'no run or job "k" is kept; there are j-2'),
+                               (("logs", "J"), 'no run or job "J" is kept; did you mean "j"?'),
                                (("logs", "j", "worker-9"), 'has no log of replica "worker-9"'),
-                               (("logs", "j", "-c", "x"), "has no logs of this container"),
+                               (("logs", "j", "-c", "x"), 'has no logs of a container "x"; leave out -c'),
                                (("logs", "j", "--since", "soon"), 'option --since: "soon" is neither'),
                                (("logs", "j", "--tail", "x"), 'option --tail: "x" is not a count'),
                                (("attach", "j"), "no run of a job"), (("stop", "j"), "no run of a job"),
@@ -433,16 +434,6 @@ class Processes(Runs):
         rows = {row["replica"]: row for row in json.loads(self.call("top", "-o", "json").stdout)}
         self.assertEqual([(rows[one]["gpu"], rows[one]["gpuMemory"]) for one in ("master-0", "worker-0", "worker-1")],
                          [(1.2, 2147483648), (0, 0), (0.05, None)])
-
-    def test_the_page_shows_these_tables(self):
-        """docs/local.md: the heads of the tables, which no machine changes."""
-        with open(os.path.join(program.SOURCE, "docs", "local.md"), encoding="utf-8") as file:
-            page = re.sub(" +", " ", file.read())
-        self.start(job("j", "'echo step 1/2; exec sleep 600'"))
-        wait_for(lambda: self.call("logs", "j").stdout, "its output")
-        for command, *words in (("$ roundhouse ls", "ls"), ("$ roundhouse top --once train", "top")):
-            head = re.sub(" +", " ", self.call(*words).stdout.splitlines()[0])
-            self.assertIn(f"{command}\n{head}\n", page)
 
     def test_the_table_is_renewed_until_the_run_ends(self):
         self.start(job("j", "'exec sleep 600'"))

@@ -3,16 +3,16 @@
 import fcntl
 import json
 import os
-import pty
 import re
-import select
 import struct
 import subprocess
 import termios
 import time
+import unittest.mock
 
 import program
 from program import Case, call, job, main
+from terminal import Talk, on_terminal
 
 
 BESIDE = """          - name: beside
@@ -20,32 +20,6 @@ BESIDE = """          - name: beside
             command: [sh, -c, 'echo two']
 """
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
-
-
-def on_terminal(*words, columns=0, seen=None):
-    """Run the program on a pseudo-terminal of so many columns; returns its exit status and all that it wrote.
-
-    `seen` gets what was written so far, whenever there is more."""
-    child, fd = pty.fork()
-    if child == 0:
-        os.environ.update(TERM="xterm")
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.execv(program.PROGRAM, [program.PROGRAM, *words])
-    text, end = b"", time.monotonic() + program.TIMEOUT
-    while time.monotonic() < end:
-        if not select.select([fd], [], [], 1)[0]:
-            continue
-        try:
-            part = os.read(fd, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        text += part
-        if seen:
-            seen(text.decode(errors="replace"))
-    os.close(fd)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text.decode()
 
 
 class Pipes(Case):
@@ -266,6 +240,26 @@ class Terminal(Case):
             self.assertNotIn("\033[2J", text)
             os.remove(go)
 
+    def test_status_line_has_gpus(self):
+        """With a libnvidia-ml.so.1 of ours (tests/local/gpus): there are two GPUs, then the replica uses them."""
+        folder = os.environ.get("RH_TEST_NVML", "")
+        if not os.path.exists(os.path.join(folder, "libnvidia-ml.so.1")):
+            self.skipTest("RH_TEST_NVML names no folder with the library: build rh_fake_nvml, or use ctest")
+        use, go = self.file("0 0 0 0\n1 0 0 0\n1 1 4096 9\n", "nvml"), os.path.join(self.folder, "go")
+        bare, full = r"running  cpu \d+%  mem \S+ \033", r"mem \S+  gpu 120%  gpu mem 2\.0G \033"
+        script = (f"'until test -e {go}1; do sleep 0.05; done; echo 0 $$$$ 1073741824 50 >{use}.new; "
+                  f"echo 1 $$$$ 1073741824 70 >>{use}.new; mv {use}.new {use}; "
+                  f"until test -e {go}2; do sleep 0.05; done'")
+
+        def seen(text):
+            for wanted, name in ((bare, "go1"), (full, "go2")):
+                if re.search(wanted, text):
+                    self.file("", name)
+        with unittest.mock.patch.dict(os.environ, LD_LIBRARY_PATH=folder, RH_FAKE_NVML=use):
+            status, text = on_terminal("run", self.file(job(command=script)), columns=120, seen=seen)
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, full)
+
     def test_who_attaches_sees_prompts_too(self):
         go = os.path.join(self.folder, "go")
         script = f"'printf \"continue? \"; while [ ! -e \"{go}\" ]; do sleep 0.05; done; echo yes'"
@@ -317,43 +311,6 @@ class Terminal(Case):
         self.assertIn("abc\033[1;31mreddEfg\033[0m\r\n", text)
         done = call("run", "-q", self.file(job(command=script)))
         self.assertIn("\033[2J", done.stdout)  # a file gets what was written
-
-
-class Talk:
-    """A person at a terminal: waits for what is shown, and types."""
-
-    def __init__(self, *words):
-        self.child, self.fd = pty.fork()
-        if self.child == 0:
-            os.environ.update(TERM="xterm")
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-            os.execv(program.PROGRAM, [program.PROGRAM, *words])
-        self.text, self.seen = "", 0
-
-    def read(self):
-        if not select.select([self.fd], [], [], program.TIMEOUT)[0]:
-            raise AssertionError(f"nothing follows {self.text!r}")
-        try:
-            part = os.read(self.fd, 65536).decode(errors="replace")
-        except OSError:
-            part = ""
-        self.text += part
-        return part
-
-    def expect(self, wanted):
-        while wanted not in self.text[self.seen:]:
-            if not self.read():
-                raise AssertionError(f"{wanted!r} is not in {self.text[self.seen:]!r}")
-        self.seen = self.text.index(wanted, self.seen) + len(wanted)
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def end(self):
-        while self.read():
-            pass
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
 
 
 class Attach(Case):

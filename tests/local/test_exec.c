@@ -209,10 +209,12 @@ static void test_exec__finds_no_pod(void **state)
 		const char *pod;
 		const char *message;
 	} rows[] = {
-		{"another namespace", fixture->run, "default", "p", "pod \"p\" does not run in namespace \"default\""},
-		{"another name", fixture->run, "team", "q", "pod \"q\" does not run in namespace \"team\""},
-		{"in all runs", NULL, "team", "q", "pod \"q\" does not run in namespace \"team\""},
-		{"its shim does not run", fixture->run, "team", "p", "pod \"p\" does not run in namespace \"team\""},
+		{"another namespace", fixture->run, "default", "p",
+	     "pod \"p\" does not run in namespace \"default\"; no pod runs"},
+		{"another name", fixture->run, "team", "q", "pod \"q\" does not run in namespace \"team\"; no pod runs"},
+		{"in all runs", NULL, "team", "q", "pod \"q\" does not run in namespace \"team\"; no pod runs"},
+		{"its shim does not run", fixture->run, "team", "p",
+	     "pod \"p\" does not run in namespace \"team\"; no pod runs"},
 		{"no such run", "/no/such/run", "team", "p", "there is no run in \"/no/such/run\""},
 	};
 

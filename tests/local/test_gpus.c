@@ -100,13 +100,32 @@ static void test_gpus__many_processes(void **state)
 	rh_gpus_free(gpus);
 }
 
+static void test_gpus__together(void **state)
+{
+	static const struct rh_gpu_use uses[] = {{11, 1024, 0.5}, {11, 1024, 1}, {12, -1, 0.25}, {12, 1024, -1}};
+	struct rh_gpu_total total = {.count = 0};
+
+	(void)state;
+	rh_gpu_total_add(&total, &uses[0]);
+	rh_gpu_total_add(&total, &uses[1]);
+	assert_int_equal(total.memory, 2048);
+	assert_float_equal(total.share, 1.5, 1e-9);
+	rh_gpu_total_add(&total, &uses[2]);
+	assert_int_equal(total.memory, -1);
+	assert_float_equal(total.share, 1.75, 1e-9);
+	rh_gpu_total_add(&total, &uses[3]);
+	assert_int_equal(total.count, 4);
+	assert_int_equal(total.memory, -1);
+	assert_float_equal(total.share, -1, 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_gpus__no_driver),  CASE(test_gpus__no_gpu),         CASE(test_gpus__processes_of_all_gpus),
-		CASE(test_gpus__no_samples), CASE(test_gpus__many_processes),
+		CASE(test_gpus__no_samples), CASE(test_gpus__many_processes), CASE(test_gpus__together),
 	};
 
 	return cmocka_run_group_tests_name("local/gpus", tests, NULL, NULL);

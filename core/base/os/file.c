@@ -20,6 +20,8 @@
 #define FILE_FIRST_READ 16384
 /* Folders within each other that are open at once while they are removed. */
 #define DIR_DEPTH_MAX 32
+/* Most names of a folder that are compared with a misspelt one. */
+#define DIR_NAMES_MAX 10000
 /* Room for the name of a folder that was moved on the way. */
 #define DIR_MOVED_SIZE 32
 
@@ -371,6 +373,40 @@ char *rh_path_folder(const char *path)
 	if (!slash)
 		return rh_strdup(".");
 	return rh_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* @return the name in the folder that is nearest to a word, owned by the caller; NULL: none is near enough */
+static char *file_nearest_name(DIR *folder, const char *word)
+{
+	const struct dirent *entry;
+	char *best = NULL;
+
+	for (size_t i = 0; i < DIR_NAMES_MAX && (entry = readdir(folder)); i++) {
+		const char *const two[] = {best ? best : entry->d_name, entry->d_name};
+		const char *near = rh_nearest(word, two, 2);
+		char *copy = near && near != best ? rh_strdup(near) : NULL;
+
+		if (copy)
+			rh_free(best);
+		best = copy ? copy : best;
+	}
+	return best;
+}
+
+char *rh_path_nearest(const char *folder, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *word = slash ? slash + 1 : path;
+	rh_auto_free char *joined = rh_path_join(folder, path);
+	rh_auto_free char *above = joined ? rh_path_folder(joined) : NULL;
+	rh_auto_free char *best = NULL;
+	DIR *names = above ? opendir(above) : NULL;
+
+	if (!names)
+		return NULL;
+	best = file_nearest_name(names, word);
+	(void)closedir(names);
+	return best ? rh_asprintf("%.*s%s", (int)(word - path), path, best) : NULL;
 }
 
 int rh_program_folder(char **ret_folder)

@@ -45,6 +45,13 @@ char *rh_path_join(const char *base, const char *name) __attribute__((warn_unuse
 /** @return the folder that the file is in, "." for a bare name, owned by the caller; or NULL when memory is out */
 char *rh_path_folder(const char *path) __attribute__((warn_unused_result));
 /**
+ * Find what a path that leads nowhere may mean, for "did you mean". Blocks for the folder.
+ * @param folder where relative paths start
+ * @return @p path with the nearest name of its folder in place of its last one (rh_nearest()), owned by the caller;
+ * NULL: none is near enough, the folder cannot be read, or memory is out
+ */
+char *rh_path_nearest(const char *folder, const char *path) __attribute__((warn_unused_result));
+/**
  * Find the folder of the running program. @param[out] ret_folder owned by the caller; NULL when it is unknown.
  * @return 0 or RH_ENOMEM
  */

@@ -36,6 +36,9 @@ struct rh_yaml_number {
 /** Resolve a plain scalar as sigs.k8s.io/yaml does. @param[out] ret_number set for a number @return what it is */
 enum rh_yaml_kind rh_yaml_resolve(const char *text, size_t length, struct rh_yaml_number *ret_number);
 
+/** @return what to do about a complaint of libyaml, "; quote the text", to be appended; "": it says all. Static storage
+ */
+const char *rh_yaml_advice(const char *problem);
 /** @return whether the first character of a text after white space is { or [ */
 bool rh_yaml_looks_like_json(const char *text, size_t length);
 

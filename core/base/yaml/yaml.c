@@ -89,9 +89,11 @@ static int yaml_fail_syntax(struct yaml_reader *reader)
 	if (yaml_tab_indents(reader, mark.line))
 		return yaml_fail_at(reader, mark, "a tab in the indent; indent with spaces", NULL);
 	if (!parser->context || parser->context_mark.line == mark.line)
-		return yaml_fail_at(reader, mark, parser->problem, NULL);
-	return rh_fail(reader->err, RH_EINVAL, "line %zu, column %zu: %s (%s that starts in line %zu)", mark.line + 1,
-	               mark.column + 1, parser->problem, parser->context, parser->context_mark.line + 1);
+		return rh_fail(reader->err, RH_EINVAL, "line %zu, column %zu: %s%s", mark.line + 1, mark.column + 1,
+		               parser->problem, rh_yaml_advice(parser->problem));
+	return rh_fail(reader->err, RH_EINVAL, "line %zu, column %zu: %s (%s that starts in line %zu)%s", mark.line + 1,
+	               mark.column + 1, parser->problem, parser->context, parser->context_mark.line + 1,
+	               rh_yaml_advice(parser->problem));
 }
 
 static int yaml_next(struct yaml_reader *reader)

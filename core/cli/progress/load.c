@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,7 +64,7 @@ static const struct rh_progress_serving *load_ask(void *handle)
 	return symbol ? module(RH_VERSION) : NULL;
 }
 
-int rh_progress_load(const struct rh_progress_serving **ret_serving, struct rh_error *err)
+static int load_module(const struct rh_progress_serving **ret_serving, struct rh_error *err)
 {
 	rh_auto_free char *folder = NULL, *path = NULL;
 	char real[PATH_MAX], why[RH_ERROR_MESSAGE_SIZE];
@@ -85,4 +86,17 @@ int rh_progress_load(const struct rh_progress_serving **ret_serving, struct rh_e
 	/* it is never unloaded: GnuTLS and libcrypto keep state until the process ends */
 	*ret_serving = load_ask(handle);
 	return *ret_serving ? 0 : rh_fail(err, RH_EIO, "\"%s\" is not of version " RH_VERSION "; install both again", path);
+}
+
+const struct rh_progress_serving *rh_progress_load(const struct rh_cli *cli, const struct rh_session *session)
+{
+	const struct rh_progress_serving *serving = NULL;
+	struct rh_error err = {0};
+
+	if (rh_cli_option(cli, "no-progress") || !session->config->progress)
+		return NULL;
+	if (load_module(&serving, &err) < 0 && !rh_cli_option(cli, "quiet"))
+		fprintf(stderr, "note: replicas cannot report their progress: %s (--no-progress says that they need not)\n",
+		        err.message);
+	return serving;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "cli/cli.h"
 #include "cli/jobs.h"
 #include "local/progress/server.h"
 
@@ -17,10 +18,11 @@
  */
 bool rh_progress_is_useful(const struct rh_jobs *jobs);
 /**
- * Load roundhouse-progress.so, once: it stays loaded. Blocks for some milliseconds.
- * @param[out] ret_serving static storage of it. @return 0; RH_EIO: it is not there, cannot be loaded or is of another
- * version; or RH_ENOMEM
+ * Load roundhouse-progress.so, once: it stays loaded. Where it is not there, cannot be loaded or is of another version,
+ * a note says so, without --quiet. Blocks for some milliseconds.
+ * @param session its configuration, and the option --no-progress of @p cli, may say that there is to be none
+ * @return how to serve reports, static storage; NULL: the replicas of the run report nothing
  */
-int rh_progress_load(const struct rh_progress_serving **ret_serving, struct rh_error *err);
+const struct rh_progress_serving *rh_progress_load(const struct rh_cli *cli, const struct rh_session *session);
 
 #endif

@@ -56,9 +56,11 @@ static int preflight_volume_folder(const char *option, const char *value, char *
 	return *ret_folder ? 0 : rh_fail_oom(err);
 }
 
-/* An option NAME=FOLDER that comes before a section of the configuration. */
+/* An option that names a folder and comes before a section of the configuration. */
 struct preflight_option {
 	const char *name;
+	const char *form;
+	const char *example;
 	const char *section;
 	int (*read)(const char *option, const char *value, char **ret_folders, struct rh_error *err);
 };
@@ -73,7 +75,8 @@ static int preflight_map(struct rh_session *session, const struct preflight_opti
 	int r;
 
 	if (!equal || equal == value || !equal[1])
-		return rh_fail(err, RH_EINVAL, "option --%s: \"%s\" is not of the form NAME=FOLDER", option->name, value);
+		return rh_fail(err, RH_EINVAL, "option --%s: \"%s\" is not of the form %s, as %s", option->name, value,
+		               option->form, option->example);
 	if (!name || !origin)
 		return rh_fail_oom(err);
 	r = option->read(origin, equal + 1, &folders, err);
@@ -85,8 +88,8 @@ static int preflight_map(struct rh_session *session, const struct preflight_opti
 int rh_run_mappings(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
 {
 	static const struct preflight_option options[] = {
-		{"image", RH_CONFIG_IMAGES_SECTION, preflight_image_folders},
-		{"volume", RH_VOLUMES_SECTION, preflight_volume_folder},
+		{"image", "IMAGE=FOLDER", "'pytorch/pytorch:*=venv'", RH_CONFIG_IMAGES_SECTION, preflight_image_folders},
+		{"volume", "CLAIM=FOLDER", "data=/srv/data", RH_VOLUMES_SECTION, preflight_volume_folder},
 	};
 	int r = 0;
 

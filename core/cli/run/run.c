@@ -156,21 +156,6 @@ static bool run_wants_json(const struct rh_cli *cli)
 	return format && strcmp(format, "json") == 0;
 }
 
-/* Where replicas cannot report their progress, the run goes on without. */
-static const struct rh_progress_serving *run_serving(const struct rh_cli *cli, const struct rh_session *session,
-                                                     const struct rh_jobs *jobs)
-{
-	const struct rh_progress_serving *serving = NULL;
-	struct rh_error err = {0};
-
-	if (rh_cli_option(cli, "no-progress") || !session->config->progress || !rh_progress_is_useful(jobs))
-		return NULL;
-	if (rh_progress_load(&serving, &err) < 0 && !rh_cli_option(cli, "quiet"))
-		fprintf(stderr, "note: replicas cannot report their progress: %s (--no-progress says that they need not)\n",
-		        err.message);
-	return serving;
-}
-
 /* @param detach NULL: the run shows itself */
 static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, const struct rh_jobs *jobs,
                     struct rh_detach *detach, struct rh_error *err)
@@ -198,7 +183,7 @@ static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, 
 		return rh_run_print_plan(session, jobs, run_wants_json(cli), err);
 	if (!rh_cli_option(cli, "quiet"))
 		rh_run_note_environment(session, jobs);
-	options.serving = run_serving(cli, session, jobs);
+	options.serving = rh_progress_is_useful(jobs) ? rh_progress_load(cli, session) : NULL;
 	if (detach)
 		return run_detached(detach, &options, jobs->count, err);
 	return run_wants_json(cli) ? run_as_json(&options, &only, err) : run_as_text(cli, &options, jobs, &only, err);

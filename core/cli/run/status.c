@@ -85,7 +85,7 @@ const struct rh_progress *rh_status_progress(const struct rh_status_line *status
 }
 
 /* What a line is made of; the less important parts first. */
-enum status_part { STATUS_BY_TYPE, STATUS_LOAD, STATUS_STATE, STATUS_RUNNING, STATUS_JOB, STATUS_PARTS };
+enum status_part { STATUS_BY_TYPE, STATUS_LOAD, STATUS_GPU, STATUS_STATE, STATUS_RUNNING, STATUS_JOB, STATUS_PARTS };
 
 static void status_join(struct rh_str *out, const char *text)
 {
@@ -104,6 +104,22 @@ static void status_append_load(const struct rh_run_load *load, struct rh_str *ou
 	status_join(out, rh_str_text(&text));
 }
 
+static void status_append_gpu(const struct rh_gpu_total *gpu, struct rh_str *out)
+{
+	char memory[RH_SIZE_SIZE];
+	rh_auto_str share = {0};
+	rh_auto_str room = {0};
+
+	if (gpu->count == 0)
+		return;
+	if (gpu->share >= 0)
+		rh_str_appendf(&share, "gpu %.0f%%", 100 * gpu->share);
+	if (gpu->memory >= 0)
+		rh_str_appendf(&room, "gpu mem %s", rh_size_format(gpu->memory, memory));
+	status_join(out, rh_str_text(&share));
+	status_join(out, rh_str_text(&room));
+}
+
 /* The line without its less important parts, of which there are `left_out`. */
 static void status_compose(const struct rh_status_line *status, int left_out, const char *progress, struct rh_str *out)
 {
@@ -117,6 +133,8 @@ static void status_compose(const struct rh_status_line *status, int left_out, co
 		status_join(out, rh_str_text(&status->running));
 	if (left_out <= STATUS_LOAD)
 		status_append_load(&status->load, out);
+	if (left_out <= STATUS_GPU)
+		status_append_gpu(&status->gpu, out);
 	status_join(out, progress);
 }
 

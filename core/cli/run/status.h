@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "cli/run/progress.h"
+#include "local/gpus.h"
 #include "local/run.h"
 
 /** How far each replica is. All zero is empty. */
@@ -26,6 +27,7 @@ struct rh_status_line {
 	struct rh_str replicas;  /**< "Master 1/1 running  Worker 2/2 running" */
 	struct rh_str running;   /**< the same in short: "3/3" */
 	struct rh_run_load load; /**< processes 0: unknown */
+	struct rh_gpu_total gpu; /**< of all replicas; count 0: they use none, or it is unknown */
 	struct rh_status_replicas progress;
 	struct rh_str reported; /**< what a replica reported last: it counts before what is read from output; "": nothing */
 };
@@ -44,7 +46,7 @@ bool rh_status_read_line(struct rh_status_line *status, const char *name, const 
 const struct rh_progress *rh_status_progress(const struct rh_status_line *status, int64_t now);
 /**
  * Append the line, at most @p width columns: in the order in which they go where it has no room, the replicas by type,
- * processors and memory, the name of the job.
+ * processors and memory, GPUs, the state, the number of replicas, the name of the job.
  */
 void rh_status_append(const struct rh_status_line *status, size_t width, int64_t now, struct rh_str *out);
 

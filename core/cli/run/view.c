@@ -17,6 +17,8 @@
 #include "engine/decide.h"
 #include "job/shown.h"
 #include "job/status.h"
+#include "local/gpus.h"
+#include "local/keep/usage.h"
 #include "local/logs.h"
 
 struct rh_text_view {
@@ -26,6 +28,8 @@ struct rh_text_view {
 	struct rh_line_style style;
 	struct rh_live live;          /* with a status line at the bottom */
 	struct rh_status_line status; /* what that is made of */
+	bool asked_gpus;              /* whether there are any is known */
+	struct rh_gpus *gpus;         /* NULL: there are none */
 	struct rh_map *states;        /* job name -> last condition shown, owned */
 	struct rh_str shown_message;  /* message of the last condition shown */
 	struct rh_str failure;        /* messages of Failed conditions */
@@ -158,12 +162,32 @@ static int32_t view_desired(const struct rh_json *job, const char *type)
 	return (int32_t)replicas;
 }
 
+/* The driver's library is looked for at the first look, so a run that is over by then does not pay for it. */
+static void view_read_gpus(struct rh_text_view *view, const struct rh_usage *usage)
+{
+	rh_auto_free struct rh_gpu_use *uses = NULL;
+	size_t count = 0;
+
+	if (!view->asked_gpus)
+		view->gpus = rh_gpus_open();
+	view->asked_gpus = true;
+	view->status.gpu = (struct rh_gpu_total){.count = 0};
+	if (!view->gpus || rh_gpus_read(view->gpus, &uses, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (rh_usage_find(usage, uses[i].pid))
+			rh_gpu_total_add(&view->status.gpu, &uses[i]);
+	}
+}
+
 static int64_t view_load(void *arg, const struct rh_run_load *load)
 {
 	struct rh_text_view *view = arg;
 
 	view->status.load = *load;
 	view->status.load.uses = NULL; /* borrowed for this call */
+	view->status.load.usage = NULL;
+	view_read_gpus(view, load->usage);
 	if (view_compose(view))
 		rh_live_show(&view->live);
 	return RH_SECOND;
@@ -387,6 +411,7 @@ void rh_text_view_free(struct rh_text_view *view)
 	rh_str_deinit(&view->warnings);
 	rh_live_deinit(&view->live);
 	rh_status_deinit(&view->status);
+	rh_gpus_free(view->gpus);
 	rh_str_deinit(&view->failure);
 	rh_str_deinit(&view->faults);
 	rh_str_deinit(&view->kept);

@@ -162,13 +162,14 @@ static int loop_start(struct loop_work *work, size_t number, struct rh_error *er
 {
 	const struct rh_sweep_loop *loop = work->loop;
 	rh_auto_manifest manifest = {0};
+	const struct rh_sweep_trial trial = {loop->cli, loop->state, loop->serving, &manifest, number};
 	size_t place = 0;
 	int r = rh_sweep_trial_make(loop->base, number, &manifest, err);
 
 	while (work->children[place].pid > 0)
 		place++;
 	if (r == 0)
-		r = rh_sweep_start(loop->cli, &manifest, loop->state, number, &work->children[place].pid, err);
+		r = rh_sweep_start(&trial, &work->children[place].pid, err);
 	if (r < 0) {
 		work->children[place].pid = 0;
 		return r;

@@ -13,6 +13,7 @@
 #include "cli/sweep/metric.h"
 #include "cli/sweep/state.h"
 #include "cli/sweep/trial.h"
+#include "local/progress/server.h"
 
 /** Most trials at a time. */
 #define RH_SWEEP_PARALLEL_MAX 256
@@ -22,8 +23,9 @@ struct rh_sweep_loop {
 	const struct rh_cli *cli;
 	const struct rh_sweep_base *base;
 	struct rh_sweep_state *state;
-	struct rh_sweep_metric *metric; /**< NULL: none is looked for */
-	size_t parallel;                /**< trials at a time, at most RH_SWEEP_PARALLEL_MAX */
+	struct rh_sweep_metric *metric;            /**< NULL: none is looked for */
+	const struct rh_progress_serving *serving; /**< NULL: trials report no progress */
+	size_t parallel;                           /**< trials at a time, at most RH_SWEEP_PARALLEL_MAX */
 };
 
 /**

@@ -42,7 +42,7 @@ static int params_add(struct rh_json *params, const char *text, struct rh_error 
 	struct rh_json *values;
 
 	if (!equal)
-		return rh_fail(err, RH_EINVAL, "\"%s\" is not of the form NAME=VALUE,VALUE", text);
+		return rh_fail(err, RH_EINVAL, "\"%s\" is not of the form NAME=VALUE,VALUE, as lr=0.1,0.01", text);
 	for (const struct rh_json *other = rh_json_first(params); other && name; other = rh_json_next(other)) {
 		if (rh_text_equal(rh_json_string(rh_json_get(other, "name")), name))
 			return rh_fail(err, RH_EINVAL, "\"%s\" stands twice; give all its values at once", name);

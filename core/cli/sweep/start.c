@@ -14,17 +14,10 @@
 #include "cli/session.h"
 #include "local/run.h"
 
-/* What the process of a trial knows. Borrowed. */
-struct start_trial {
-	const struct rh_cli *cli;
-	const struct rh_sweep_state *state;
-	size_t number;
-};
-
 /* Before anything starts, so that no run is lost, whenever the sweep is killed. */
 static void start_on_kept(void *arg, const char *path)
 {
-	const struct start_trial *trial = arg;
+	const struct rh_sweep_trial *trial = arg;
 	struct rh_json *row = rh_json_new_object();
 
 	if (row &&
@@ -33,11 +26,15 @@ static void start_on_kept(void *arg, const char *path)
 	(void)rh_sweep_state_add(trial->state, row, NULL);
 }
 
-static int start_run(struct start_trial *trial, const struct rh_manifest *manifest, struct rh_error *err)
+static int start_run(struct rh_sweep_trial *trial, struct rh_error *err)
 {
 	rh_auto_session session = {0};
-	struct rh_run_options options = {
-		.manifest = manifest, .timeout = RH_NEVER, .linger = -1, .max_restarts = -1, .keep = true};
+	struct rh_run_options options = {.manifest = trial->manifest,
+	                                 .timeout = RH_NEVER,
+	                                 .linger = -1,
+	                                 .max_restarts = -1,
+	                                 .keep = true,
+	                                 .serving = trial->serving};
 	const char *timeout = rh_cli_option(trial->cli, "timeout");
 	int r = rh_session_load(trial->cli, &session, err);
 
@@ -69,10 +66,9 @@ static int start_leave(pid_t parent)
 	return getppid() == parent ? 0 : -1; /* it may have ended before */
 }
 
-int rh_sweep_start(const struct rh_cli *cli, struct rh_manifest *manifest, const struct rh_sweep_state *state,
-                   size_t number, pid_t *ret_pid, struct rh_error *err)
+int rh_sweep_start(const struct rh_sweep_trial *trial, pid_t *ret_pid, struct rh_error *err)
 {
-	struct start_trial trial = {cli, state, number};
+	struct rh_sweep_trial copy = *trial; /* a hook's argument is not const */
 	struct rh_error own = {0};
 	pid_t parent = getpid();
 	int r;
@@ -85,9 +81,9 @@ int rh_sweep_start(const struct rh_cli *cli, struct rh_manifest *manifest, const
 		return 0;
 	if (start_leave(parent) < 0)
 		_exit(RH_EXIT_FAILED);
-	r = start_run(&trial, manifest, &own);
+	r = start_run(&copy, &own);
 	if (r < 0)
-		fprintf(stderr, "roundhouse sweep: trial %zu: %s\n", number, own.message);
+		fprintf(stderr, "roundhouse sweep: trial %zu: %s\n", trial->number, own.message);
 	(void)fflush(NULL);
 	_exit(r < 0 ? rh_cli_status(r) : r);
 }

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/jobs.h"
 #include "cli/override/override.h"
+#include "cli/progress/load.h"
 #include "cli/run/preflight.h"
 #include "cli/session.h"
 #include "cli/sweep/loop.h"
@@ -33,6 +34,7 @@ struct sweep {
 	struct rh_sweep_state state;
 	struct rh_sweep_metric *metric; /* NULL: none is asked for */
 	int64_t parallel;
+	bool reports; /* a trial may report its progress */
 };
 
 static int sweep_count(const struct rh_cli *cli, const char *name, int64_t most, int64_t *ret_count,
@@ -196,13 +198,14 @@ static const char *sweep_option(const struct sweep *sweep, const char *name)
 	return text ? text : rh_json_string(rh_json_get(sweep->state.plan, name));
 }
 
-static int sweep_check_trial(const struct sweep *sweep, size_t number, struct rh_error *err)
+static int sweep_check_trial(struct sweep *sweep, size_t number, struct rh_error *err)
 {
 	rh_auto_jobs jobs = {0};
 	int r = rh_sweep_trial_make(&sweep->base, number, &jobs.manifest, err);
 
 	if (r == 0)
 		r = rh_jobs_check(&sweep->session, &jobs, sweep->cli->operands[0], err);
+	sweep->reports = sweep->reports || (r == 0 && rh_progress_is_useful(&jobs));
 	return r < 0 ? r : rh_run_preflight(&sweep->session, &jobs, NULL, err);
 }
 
@@ -291,12 +294,15 @@ static int sweep_all(struct sweep *sweep, struct rh_error *err)
 
 	if (result < 0)
 		return result;
+	/* loaded here, once for all trials */
+	loop.serving = sweep->reports ? rh_progress_load(sweep->cli, &sweep->session) : NULL;
 	loop.metric = sweep->metric;
 	loop.parallel = (size_t)sweep->parallel;
 	result = rh_sweep_loop(&loop, err);
 	if (result < 0)
 		return result;
 	r = sweep_report(sweep, err);
+	(void)fflush(stdout);
 	fprintf(stderr, "Kept in %s\n", sweep->state.path);
 	return r < 0 ? r : result;
 }
@@ -330,6 +336,7 @@ static const struct rh_option sweep_option_rows[] = {
 	RH_OVERRIDE_OPTIONS,
 	{"image", 0, "IMAGE=FOLDER", NULL, "as of `run`"},
 	{"volume", 0, "CLAIM=FOLDER", NULL, "as of `run`"},
+	{"no-progress", 0, NULL, NULL, "as of `run`"},
 	{"timeout", 't', "TIME", NULL, "give up a trial after TIME (90, 90s, 1h30m)"},
 	{NULL, 0, NULL, NULL, NULL},
 };

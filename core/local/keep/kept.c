@@ -230,10 +230,35 @@ static void kept_append_names(const struct rh_kept_list *list, const char *job, 
 		rh_str_append(out, ", ...");
 }
 
+/* @return the name of a run or a job that is nearest to a misspelt one; borrowed from the list; NULL: none is */
+static const char *kept_nearest(const struct rh_kept_list *list, const char *word, bool running)
+{
+	const char *best = NULL;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct rh_kept *kept = &list->items[i];
+		const struct rh_json *job = rh_json_first(rh_json_get(kept->state, "jobs"));
+		const char *name = kept->name;
+
+		while (name && (!running || kept->life == RH_KEPT_RUNNING)) {
+			const char *const two[] = {best ? best : name, name};
+
+			best = rh_nearest(word, two, 2);
+			name = rh_json_string(rh_json_get(job, "name"));
+			job = job ? rh_json_next(job) : NULL;
+		}
+	}
+	return best;
+}
+
 static int kept_not_found(const struct rh_kept_list *list, const char *word, bool running, struct rh_error *err)
 {
+	const char *near = kept_nearest(list, word, running);
 	rh_auto_str names = {0};
 
+	if (near)
+		return rh_fail(err, RH_ENOENT, "no %s \"%s\" is %s; did you mean \"%s\"?",
+		               running ? "run of a job" : "run or job", word, running ? "going on" : "kept", near);
 	kept_append_names(list, NULL, running, &names);
 	return rh_fail(err, RH_ENOENT, "no %s \"%s\" is %s%s%s", running ? "run of a job" : "run or job", word,
 	               running ? "going on" : "kept", names.length ? "; there are " : "; `roundhouse ls` lists all",

@@ -258,6 +258,8 @@ static int program_check_script(const struct rh_preflight_container *container, 
 	const char *member;
 	size_t index;
 	const char *path = program_word(container, n, &member, &index);
+	rh_auto_free char *folder = NULL;
+	rh_auto_free char *near = NULL;
 	rh_auto_free char *text = NULL;
 	unsigned bits;
 	int r;
@@ -265,13 +267,16 @@ static int program_check_script(const struct rh_preflight_container *container, 
 	if (strstr(path, "$("))
 		return 0;
 	r = program_look_at(container, path, &bits);
+	if (r == 0 && bits == 0)
+		r = program_folder(container, &folder);
 	if (r < 0 || bits != 0)
 		return r;
-	text =
-		rh_asprintf("there is no file \"%s\" on this machine: the image \"%s\" is not run here; copy the file beside "
-	                "the job file, and name its path (relative ones start at the folder of the job file, or at "
-	                "workingDir)",
-	                path, program_image(container));
+	near = rh_path_nearest(folder, path);
+	text = rh_asprintf(
+		"there is no file \"%s\" on this machine%s%s%s: the image \"%s\" is not run here; copy the file beside "
+		"the job file, and name its path (relative ones start at the folder of the job file, or at "
+		"workingDir)",
+		path, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "", program_image(container));
 	return text ? program_add_word(container, n, text) : RH_ENOMEM;
 }
 

@@ -35,7 +35,7 @@ static int64_t load_report(const struct rh_run *run, const struct rh_runner_shim
 	const struct rh_run_hooks *hooks = &run->options->hooks;
 	rh_auto_free struct rh_usage_rate *rates = rh_alloc_array(now->replica_count + 1, sizeof(*rates));
 	rh_auto_free struct rh_run_use *uses = rh_alloc_array(now->replica_count + 1, sizeof(*uses));
-	struct rh_run_load load = {.processes = now->process_count, .time = time, .uses = uses};
+	struct rh_run_load load = {.processes = now->process_count, .time = time, .uses = uses, .usage = now};
 
 	if (!rates || !uses)
 		return LOAD_STEP;

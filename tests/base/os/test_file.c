@@ -398,6 +398,34 @@ static void test_file__path_folder(void **state)
 	}
 }
 
+static void test_file__path_nearest(void **state)
+{
+	static const char *const rows[][2] = {{"trian.yaml", "train.yaml"},
+	                                      {"sub/tran.py", "sub/train.py"},
+	                                      {"./trian.yaml", "./train.yaml"},
+	                                      {"TRAIN.yaml", "train.yaml"},
+	                                      {"other.json", NULL},
+	                                      {"none/train.py", NULL},
+	                                      {"", NULL}};
+	rh_auto_free char *sub = rh_path_join(*state, "sub");
+
+	assert_int_equal(rh_dir_make(sub, 0700, NULL), 0);
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const names[] = {"sub/train.py", "train.yaml", "train.yaml.old"};
+		rh_auto_free char *path = rh_path_join(*state, names[i]);
+
+		assert_int_equal(rh_file_write_atomic(path, "x", 1, 0600, NULL), 0);
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_free char *near = rh_path_nearest(*state, rows[i][0]);
+
+		if (rows[i][1])
+			assert_string_equal(near, rows[i][1]);
+		else
+			assert_null(near);
+	}
+}
+
 static void test_file__path_join(void **state)
 {
 	static const struct {
@@ -443,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_file__dir_remove_reports_where_it_failed),
 		cmocka_unit_test(test_file__path_folder),
 		cmocka_unit_test(test_file__path_join),
+		SCRATCH_TEST(test_file__path_nearest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,29 @@ static void test_status__widths(void **state)
 	rh_status_deinit(&status);
 }
 
+/* GPUs are shown where a replica uses one, and stay longer than processors where there is little room. */
+static void test_status__gpus(void **state)
+{
+	struct rh_status_line status = full();
+
+	(void)state;
+	status.gpu = (struct rh_gpu_total){.count = 2, .memory = INT64_C(12) << 30, .share = 1.87};
+	expect(&status, 120,
+	       "digits  Running  Master 1/1 running  Worker 2/2 running  cpu 180%  mem 1.0G  gpu 187%  gpu mem 12G");
+	expect(&status, 70, "digits  Running  3/3  cpu 180%  mem 1.0G  gpu 187%  gpu mem 12G");
+	expect(&status, 60, "digits  Running  3/3  gpu 187%  gpu mem 12G");
+	expect(&status, 42, "digits  Running  3/3");
+	status.gpu.share = -1;
+	expect(&status, 60, "digits  Running  3/3  cpu 180%  mem 1.0G  gpu mem 12G");
+	status.gpu = (struct rh_gpu_total){.count = 2, .memory = -1, .share = 1};
+	expect(&status, 60, "digits  Running  3/3  cpu 180%  mem 1.0G  gpu 100%");
+	status.gpu.share = -1;
+	expect(&status, 60, "digits  Running  3/3  cpu 180%  mem 1.0G");
+	status.gpu = (struct rh_gpu_total){.count = 0};
+	expect(&status, 60, "digits  Running  3/3  cpu 180%  mem 1.0G");
+	rh_status_deinit(&status);
+}
+
 static void test_status__nothing_before_a_job(void **state)
 {
 	struct rh_status_line status = {.job = NULL};
@@ -105,6 +128,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_status__a_report),
 		cmocka_unit_test(test_status__widths),
+		cmocka_unit_test(test_status__gpus),
 		cmocka_unit_test(test_status__nothing_before_a_job),
 		cmocka_unit_test(test_status__slowest_replica),
 	};

@@ -2,6 +2,7 @@
 """Replicas that report their progress to the run. Usage: test_reports.py PROGRAM"""
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run"))
@@ -181,6 +182,36 @@ def test_a_pod_that_sets_the_variables_keeps_its_own(program):
         text += "            env: [{name: KUBEFLOW_TRAINER_SERVER_URL, value: mine}]\n"
         status, output = place.run(text, "-q")
         assert status == 0 and "python mine" in output, output
+
+
+def test_each_trial_of_a_sweep_reports_for_itself(program):
+    """At the same time, each with a path and a token of its own; not with --no-progress."""
+    report_of = """
+import time
+print(*report(progressPercentage=int(os.environ["P"])))
+open(os.environ["MARK"] + os.environ["P"], "w").close()
+while not all(os.path.exists(os.environ["MARK"] + other) for other in "78"):
+    time.sleep(0.02)
+"""
+    with Place(program) as place:
+        path = place.write("job.yaml", job(master=script(place, report_of)))
+        marks = "MARK=" + os.path.join(place.files, "reported-")
+        sweep = place.start(path, "-e", marks, "--param", "P=7,8", "--parallel", "2", "-o", "json", command="sweep",
+                            stderr=subprocess.PIPE)
+        table, message = sweep.communicate(timeout=LIMIT)
+        assert sweep.returncode == 0, message
+        for trial, percentage in (("j-0001", 7), ("j-0002", 8)):
+            shown = place.start(trial, command="describe").communicate(timeout=LIMIT)[0]
+            assert f"  Progress: {percentage}%\n" in shown, shown
+        assert [row["state"] for row in json.loads(table)] == ["Succeeded", "Succeeded"], table
+        show = f"{sys.executable} -c 'import os; print(os.environ.get(\"KUBEFLOW_TRAINER_SERVER_URL\"))'"
+        path = place.write("job.yaml", job(name="silent", master=show))
+        sweep = place.start(path, "--no-progress", "--param", "P=7", command="sweep")
+        message = sweep.communicate(timeout=LIMIT)[0]
+        assert sweep.returncode == 0, message
+        shown = place.start("silent-0001", command="logs").communicate(timeout=LIMIT)[0]
+        assert shown == "master-0 | None\n", shown
+        place.expect_nothing_left()
 
 
 if __name__ == "__main__":

@@ -127,8 +127,10 @@ static int logs_nothing(const struct rh_cli *cli, const struct rh_kept *kept, st
 		return rh_fail(err, RH_ENOENT, "run \"%s\" has no log of replica \"%s\"%s; `roundhouse describe %s` lists them",
 		               kept->name, cli->operands[1], rh_cli_option(cli, "container") ? " with this container" : "",
 		               kept->name);
-	return rh_fail(err, RH_ENOENT, "run \"%s\" has no logs%s", kept->name,
-	               rh_cli_option(cli, "container") ? " of this container" : "");
+	if (rh_cli_option(cli, "container"))
+		return rh_fail(err, RH_ENOENT, "run \"%s\" has no logs of a container \"%s\"; leave out -c for those of all",
+		               kept->name, rh_cli_option(cli, "container"));
+	return rh_fail(err, RH_ENOENT, "run \"%s\" has no logs", kept->name);
 }
 
 static int logs_show(const struct rh_cli *cli, const struct rh_kept *kept, struct rh_output_options *options,

@@ -62,8 +62,10 @@ static int runs_prune(const struct rh_cli *cli, struct rh_error *err)
 	                         .arg = &sum};
 	int r = runs_limits(cli, &prune, err);
 
-	if (r == 0)
-		r = rh_prune(&prune, err);
+	if (r < 0)
+		return r;
+	r = rh_prune(&prune, err); /* what was removed before a failure counts, too */
+	(void)fflush(stdout);      /* the names come first, also where both go into one file */
 	fprintf(stderr, "%lld run%s %s, %.1f MiB\n", (long long)sum.count, sum.count == 1 ? "" : "s",
 	        prune.dry ? "would be removed" : "removed", (double)sum.bytes / (1024 * 1024));
 	return r;

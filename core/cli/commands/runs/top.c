@@ -77,19 +77,12 @@ static const struct rh_usage *top_before(const struct top_look *before, const ch
 	return NULL;
 }
 
-/* What one replica uses of all GPUs. */
-struct top_gpu {
-	size_t count;   /* of its processes on GPUs */
-	int64_t memory; /* bytes; -1: unknown */
-	double share;   /* of whole GPUs; -1: unknown */
-};
-
 /* What one replica uses, and how far it is. */
 struct top_row {
 	const char *run;
 	const struct rh_usage_replica *replica;
 	struct rh_usage_rate rate;
-	struct top_gpu gpu;
+	struct rh_gpu_total gpu;
 	bool written; /* it has written its progress */
 	struct rh_progress progress;
 	const struct rh_json *report; /* what its job reported; NULL: nothing */
@@ -109,13 +102,9 @@ static void top_add_gpu(const struct top_gpus *gpus, const struct rh_usage *usag
 	for (size_t i = 0; i < gpus->count; i++) {
 		const struct rh_gpu_use *use = &gpus->uses[i];
 		const struct rh_usage_process *process = rh_usage_find(usage, use->pid);
-		struct top_gpu *gpu = process ? &rows[process->replica].gpu : NULL;
 
-		if (!gpu)
-			continue;
-		gpu->count++;
-		gpu->memory = gpu->memory < 0 || use->memory < 0 ? -1 : gpu->memory + use->memory;
-		gpu->share = gpu->share < 0 || use->share < 0 ? -1 : gpu->share + use->share;
+		if (process)
+			rh_gpu_total_add(&rows[process->replica].gpu, use);
 	}
 }
 
@@ -158,7 +147,7 @@ static int top_make(const struct top_look *now, const struct top_look *before, s
 	return r;
 }
 
-static int top_add_gpu_cells(struct rh_grid *grid, const struct top_gpu *gpu)
+static int top_add_gpu_cells(struct rh_grid *grid, const struct rh_gpu_total *gpu)
 {
 	char memory[RH_SIZE_SIZE];
 	int r = gpu->count > 0 && gpu->share >= 0 ? rh_grid_addf(grid, "%.0f%%", 100 * gpu->share) : rh_grid_add(grid, "-");
@@ -225,7 +214,7 @@ static int top_print_text(const struct top_table *table)
 	return r;
 }
 
-static int top_set_gpu(struct rh_json *json, const struct top_gpu *gpu)
+static int top_set_gpu(struct rh_json *json, const struct rh_gpu_total *gpu)
 {
 	struct rh_json *share = gpu->count > 0 && gpu->share < 0 ? rh_json_new_null() : rh_json_new_number(gpu->share);
 	int r = rh_json_set(json, "gpu", share);
