@@ -152,6 +152,28 @@ def tensors():
 
 
 @kit.case
+def premul_sum():
+    torch, dist, rank, world = start()
+    op, want = dist._make_nccl_premul_sum(rank + 0.5), sum((i + 0.5) * (i + 1) for i in range(world))
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        t = full(torch, rank, 3, 4).to(dtype).requires_grad_()
+        dist.all_reduce(t, op)
+        assert t.dtype == dtype and (t == want).all(), t
+        given, out = full(torch, rank, 2 * world).to(dtype), torch.empty(2, dtype=dtype)
+        dist.reduce_scatter_tensor(out, given, op)
+        assert (out == want).all() and (given == rank + 1).all()
+        dist.reduce(given, 1, op)
+        assert (given == (want if rank == 1 else rank + 1)).all()
+    for refused in (torch.ones(2, dtype=torch.int64), torch.ones(2, dtype=torch.bool)):
+        try:
+            dist.all_reduce(refused, op)
+        except ValueError as error:
+            assert "PREMUL_SUM of " in str(error), error
+            continue
+        raise AssertionError("was not refused")
+
+
+@kit.case
 def groups():
     torch, dist, rank, world = start()
     even, odd = list(range(0, world, 2)), list(range(1, world, 2))
@@ -656,6 +678,9 @@ class Torch2(kit.Ranks):
 
     def test_tensors(self):
         self.run_case("tensors", 2)
+
+    def test_premul_sum(self):
+        self.run_case("premul_sum", 3)
 
     def test_groups_and_a_second_world(self):
         self.run_case("groups", 4, further={"TEST_PORT": kit.free_port()})

@@ -10,6 +10,8 @@ from roundhouse.errors import CommError, InvalidError
 from roundhouse.torch.work import Pending, wait_alone, waiter
 
 _BITS = ("BAND", "BOR", "BXOR")
+# what PREMUL_SUM is of; complex numbers travel as real ones
+_SCALED = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.complex128)
 # above what users give their messages
 _EXCHANGE_TAG = 0xFFFFFF01
 # operations that may be under way in C++ of torch at one time
@@ -110,9 +112,41 @@ def _flat(tensors):
     return torch.cat([_dense(tensor).reshape(-1) for tensor in tensors])
 
 
+def _factor(op, tensor):
+    """What PREMUL_SUM multiplies this rank's elements by: a number, or a tensor of one."""
+    # torch has no other word for it in Python
+    factor = op.__getstate__()[1]
+    if tensor.dtype not in _SCALED:
+        raise InvalidError(f"rh: PREMUL_SUM of {tensor.dtype} is not supported; it is of float32, float64, float16, "
+                           "bfloat16 and complex numbers", -1)
+    if not isinstance(factor, torch.Tensor):
+        return factor
+    if factor.numel() != 1 or factor.is_complex():
+        raise InvalidError("rh: the factor of PREMUL_SUM is a real number, or a tensor of one, not a tensor of "
+                           f"{factor.numel()} {factor.dtype}", -1)
+    # of no dimension: the product keeps the type of what is multiplied
+    return factor.detach().reshape(()).to(tensor.device)
+
+
+def _times(tensor, factor, out=None):
+    """A tensor times a factor, in new memory or in out; None: the tensor itself."""
+    if factor is None:
+        return tensor
+    with torch.no_grad():
+        return torch.mul(tensor, factor, out=out)
+
+
 def _reduction(opts, tensor):
-    """The name of a reduction. Of flags a sum is an or, and a product an and."""
+    """The name of a reduction, and what each element is multiplied by before it, or None. Of flags a sum is an or, and
+    a product an and."""
     op = opts.reduceOp
+    if op == dist.ReduceOp.PREMUL_SUM:
+        return "sum", _factor(op, tensor)
+    return _plain(op, tensor), None
+
+
+def _plain(op, tensor):
+    """The name of a reduction that multiplies by nothing."""
     for name in ("SUM", "AVG", "PRODUCT", "MIN", "MAX", *_BITS):
         if op != getattr(dist.ReduceOp, name):
             continue
@@ -122,8 +156,8 @@ def _reduction(opts, tensor):
             return {"SUM": "max", "BOR": "max", "PRODUCT": "min", "BAND": "min"}.get(name, name.lower())
         return "prod" if name == "PRODUCT" else name.lower()
     raise InvalidError(f"rh: {op} of {tensor.dtype} is not supported; there are SUM, AVG, MIN, MAX and PRODUCT of "
-                       "real numbers, SUM and "
-                       "AVG of complex ones, and BAND, BOR and BXOR of integers", -1)
+                       "real numbers, SUM and AVG of complex ones, BAND, BOR and BXOR of integers, and PREMUL_SUM of "
+                       "floats and complex numbers", -1)
 
 
 class Operations:
@@ -197,24 +231,28 @@ class Operations:
         return lengths
 
     def allreduce(self, tensors, opts=None):
-        op = _reduction(opts or dist.AllreduceOptions(), tensors[0])
-        return self._in_place(tensors, lambda whole: self.comm.all_reduce_start(whole, op, timeout=self._limit(opts)))
+        op, factor = _reduction(opts or dist.AllreduceOptions(), tensors[0])
+        return self._in_place(tensors, lambda whole: self.comm.all_reduce_start(_times(whole, factor, whole), op,
+                                                                                timeout=self._limit(opts)))
 
     def allreduce_coalesced(self, tensors, opts=None):
-        op = _reduction(opts or dist.AllreduceOptions(), tensors[0])
+        op, factor = _reduction(opts or dist.AllreduceOptions(), tensors[0])
         pairs = [(tensor, _dense(tensor)) for tensor in tensors]
-        request = self.comm.all_reduce_many_start([whole for _, whole in pairs], op, self._limit(opts))
+        request = self.comm.all_reduce_many_start([_times(whole, factor, whole) for _, whole in pairs], op,
+                                                  self._limit(opts))
         return self._work([request], tensors, self._finishing(pairs))
 
     def broadcast(self, tensors, opts=None):
         return self._in_place(tensors, lambda whole: self.comm.broadcast_start(whole, opts.rootRank, self._limit(opts)))
 
     def reduce(self, tensors, opts=None):
-        op = _reduction(opts, tensors[0])
+        op, factor = _reduction(opts, tensors[0])
         if not _on_device(tensors):
-            return self._in_place(tensors, lambda whole: self.comm.reduce_start(whole, op, opts.rootRank,
-                                                                                timeout=self._limit(opts)))
+            # the tensors of other ranks than the root stay as they are
+            return self._in_place(tensors, lambda whole: self.comm.reduce_start(
+                _times(whole, factor), op, opts.rootRank, whole if factor is not None else None, self._limit(opts)))
         copies = [_dense(tensor).clone() for tensor in tensors]
+        copies = [_times(copy, factor, copy) for copy in copies]
         requests = [self.comm.all_reduce_start(copy, op, timeout=self._limit(opts)) for copy in copies]
         mine = self.comm.rank == opts.rootRank
         return self._work(requests, tensors, (lambda: _back(list(zip(tensors, copies)))) if mine else None)
@@ -260,26 +298,27 @@ class Operations:
         return self.reduce_scatter_single(output, tensor, opts)
 
     def reduce_scatter_single_coalesced(self, outputs, inputs, opts=None):
-        op = _reduction(opts or dist.ReduceScatterOptions(), inputs[0])
+        op, factor = _reduction(opts or dist.ReduceScatterOptions(), inputs[0])
         return self._apart(list(zip(outputs, inputs)), lambda given, out: self.comm.reduce_scatter_start(
-            given, out, op, timeout=self._limit(opts)))
+            _times(given, factor), out, op, timeout=self._limit(opts)))
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
         return self.reduce_scatter_single_coalesced(outputs, inputs, opts)
 
-    def _scattered(self, parts, whole, op, opts):
+    def _scattered(self, parts, whole, reduction, opts):
         """Start to reduce a list, of which each rank gets its tensor into whole; tensors may have different lengths."""
-        lengths, flat = _lengths(parts), _flat(parts)
+        lengths, flat, (op, factor) = _lengths(parts), _flat(parts), reduction
+        flat = _times(flat, factor, flat)
         if len(set(lengths)) == 1:
             return self.comm.reduce_scatter_start(flat, whole, op, timeout=self._limit(opts))
         return self.comm.reduce_scatter_v_start(flat, whole, lengths, op, timeout=self._limit(opts))
 
     def reduce_scatter(self, outputs, inputs, opts=None):
-        op = _reduction(opts or dist.ReduceScatterOptions(), outputs[0])
+        reduction = _reduction(opts or dist.ReduceScatterOptions(), outputs[0])
         for output, parts in zip(outputs, inputs):
             self._of_all(parts, "reduce_scatter: the list of inputs", own=output)
         pairs = [(output, _dense(output)) for output in outputs]
-        requests = [self._scattered(parts, whole, op, opts) for parts, (_, whole) in zip(inputs, pairs)]
+        requests = [self._scattered(parts, whole, reduction, opts) for parts, (_, whole) in zip(inputs, pairs)]
         return self._work(requests, outputs, self._finishing(pairs))
 
     def _exchange(self, sends, receives, opts):
