@@ -80,6 +80,11 @@ struct rh_reply; /**< opaque: gathers the answer of one call */
 #define RH_REPLICA_UNINDEXED UINT32_C(8) /**< its one pod has no index in name and labels; max_replicas is 1 */
 /** since 1.1: each of its pods is one process of the job's world, which rh_comm may number: no server, no launcher */
 #define RH_REPLICA_RANKED UINT32_C(16)
+/**
+ * since 1.2: on a cluster an object of objects(), as a batch/v1 Job, makes the pods of this type. There the core makes
+ * none: its replicas wait, as with hold(). On one machine the core makes them
+ */
+#define RH_REPLICA_OUTSIDE UINT32_C(32)
 /** @} */
 
 /** One replica type of a kind. */
@@ -129,6 +134,16 @@ struct rh_replica_type {
  * replicas_path, scale_type and the paths of types are NULL
  */
 #define RH_KIND_EXPANDED UINT32_C(4096)
+/**
+ * since 1.2: on a cluster the kind is served, and in definitions and rights, only when the allow-list of the
+ * configuration names its plugin: for a kind that another operator may serve there
+ */
+#define RH_KIND_OPT_IN UINT32_C(8192)
+/**
+ * since 1.2: on a cluster activeDeadlineSeconds and backoffLimit are the plugin's, which gives them to an object that
+ * keeps them; the core does not fail the job by them. On one machine the core does
+ */
+#define RH_KIND_OWN_LIMITS UINT32_C(16384)
 /** @} */
 
 /** What describe() says of one kind. Static data; lives as long as the plugin. */

@@ -113,7 +113,7 @@ static int desire_list_pods(const struct rh_entry *entry, struct desire_pods *po
 	return 0;
 }
 
-/* A hash of the phases of all pods that does not depend on their order. */
+/* A hash of phase and readiness of all pods that does not depend on their order. */
 static uint64_t desire_hash_pods(const struct rh_entry *entry)
 {
 	uint64_t sum = 1;
@@ -123,7 +123,7 @@ static uint64_t desire_hash_pods(const struct rh_entry *entry)
 	while (rh_map_next(entry->children.pods, &cursor, NULL, &cached)) {
 		const struct rh_pod *pod = ((const struct rh_cached *)cached)->pod;
 
-		sum += rh_hash(pod->name, strlen(pod->name)) * (uint64_t)(pod->phase + 1);
+		sum += rh_hash(pod->name, strlen(pod->name)) * (uint64_t)(2 * pod->phase + pod->ready + 1);
 	}
 	return sum;
 }
