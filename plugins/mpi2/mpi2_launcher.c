@@ -137,10 +137,11 @@ static void launcher_write(struct mpi2_call *call, FILE *out, bool suspend, cons
 
 	if (!name || !app)
 		return;
-	fprintf(out,
-	        "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":%s,\"labels\":{\"app\":%s}},\"spec\":{"
-	        "\"suspend\":%s,\"podReplacementPolicy\":\"Failed\"",
-	        name, app, suspend ? "true" : "false");
+	fprintf(
+		out,
+		"{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":%s,\"labels\":{\"app\":%s}},\"spec\":{"
+		"\"suspend\":%s,\"podReplacementPolicy\":\"Failed\"",
+		name, app, suspend ? "true" : "false");
 	launcher_copy(call, out, "ttlSecondsAfterFinished");
 	launcher_copy(call, out, "activeDeadlineSeconds");
 	launcher_copy(call, out, "backoffLimit");

@@ -53,8 +53,8 @@ static const char *objects_quote(struct mpi2_call *call, objects_writer *write)
 /** How mpirun names a replica: on a cluster by its host, on one machine by its pod, which the agent asks for. */
 static const char *objects_host(const struct mpi2_call *call, const char *type, int32_t index)
 {
-	const char *name = mpi2_is_local(call) ? call->host->pod_name(call->view, type, index)
-	                                       : call->host->host(call->view, type, index);
+	const char *name =
+		mpi2_is_local(call) ? call->host->pod_name(call->view, type, index) : call->host->host(call->view, type, index);
 
 	return name ? name : "";
 }
@@ -123,7 +123,8 @@ static void objects_write_discovery(struct mpi2_call *call, FILE *out)
 static void objects_write_agent(struct mpi2_call *call, FILE *out)
 {
 	(void)call;
-	fputs("#!/bin/sh\nPOD_NAME=$1\nshift\nexec \"${" MPI2_KUBECTL "}\" exec \"${POD_NAME}\" -- /bin/sh -c \"$*\"\n", out);
+	fputs("#!/bin/sh\nPOD_NAME=$1\nshift\nexec \"${" MPI2_KUBECTL "}\" exec \"${POD_NAME}\" -- /bin/sh -c \"$*\"\n",
+	      out);
 }
 
 static void objects_write_config(struct mpi2_call *call, FILE *out)
@@ -152,7 +153,8 @@ static void objects_write_service(struct mpi2_call *call, FILE *out)
 	if (!name)
 		return;
 	fprintf(out,
-	        "{\"apiVersion\":\"v1\",\"kind\":\"Service\"," OBJECTS_METADATA ",\"spec\":{\"clusterIP\":\"None\",\"selector\":{"
+	        "{\"apiVersion\":\"v1\",\"kind\":\"Service\"," OBJECTS_METADATA
+	        ",\"spec\":{\"clusterIP\":\"None\",\"selector\":{"
 	        "\"" MPI2_LABEL "operator-name\":\"" MPI2_OPERATOR "\",\"" MPI2_LABEL "job-name\":%s}%s}}",
 	        name, name, name, mpi2_launcher_works(call) ? ",\"publishNotReadyAddresses\":true" : "");
 }

@@ -17,9 +17,9 @@
 /** One file of a volume; modes are decimal: 365 is 0555, 292 is 0444. */
 #define POD_FILE(key, path) "{\"key\":\"" key "\",\"path\":\"" path "\"}"
 #define POD_FILE_MODE(key, mode) "{\"key\":\"" key "\",\"path\":\"" key "\",\"mode\":" mode "}"
-#define POD_KEYS                                                                      \
-	POD_FILE("ssh-privatekey", "id_rsa") "," POD_FILE("ssh-publickey", "id_rsa.pub") \
-	"," POD_FILE("ssh-publickey", "authorized_keys")
+#define POD_KEYS                         \
+	POD_FILE("ssh-privatekey", "id_rsa") \
+	"," POD_FILE("ssh-publickey", "id_rsa.pub") "," POD_FILE("ssh-publickey", "authorized_keys")
 /** ssh refuses keys that others may read; at another path the user may be another one, who could not read them. */
 #define POD_ROOT_FOLDER "/root/.ssh"
 #define POD_ROOT_MODE ",\"defaultMode\":384"
@@ -123,8 +123,8 @@ static void pod_add_config(const struct mpi2_pod *pod, const char *agent)
 	if (!name)
 		return;
 	pod_print(pod, "spec.volumes[+]",
-	          "{\"name\":\"mpi-job-config\",\"configMap\":{\"name\":%s,\"items\":["
-	          POD_FILE_MODE("hostfile", "292") "," POD_FILE_MODE("discover_hosts.sh", "365") "%s]}}",
+	          "{\"name\":\"mpi-job-config\",\"configMap\":{\"name\":%s,\"items\":[" POD_FILE_MODE(
+				  "hostfile", "292") "," POD_FILE_MODE("discover_hosts.sh", "365") "%s]}}",
 	          name, agent);
 	pod_edit(pod, POD_MAIN ".volumeMounts[+]", "{\"name\":\"mpi-job-config\",\"mountPath\":\"/etc/mpi\"}");
 }
@@ -246,8 +246,8 @@ static void pod_default(const struct mpi2_pod *pod, const char *type, const char
 /**
  * One machine has no network of its own for the pods: MPI is to use loopback alone, where nobody else can reach it.
  * Root's containers are this machine's root. What Open MPI writes into the machine's /tmp stays there when it is
- * killed, so it gets a folder of the pod, which goes with the pod. So do its segments of shared memory: their names have
- * the host and a number below it, and the workers have one host here.
+ * killed, so it gets a folder of the pod, which goes with the pod. So do its segments of shared memory: their names
+ * have the host and a number below it, and the workers have one host here.
  */
 static void pod_stay_here(const struct mpi2_pod *pod, const char *type)
 {

@@ -178,8 +178,8 @@ static void spec_warn_policy(struct mpi2_call *call)
 	const char *word = call->host->text(call->view, MPI2_LAUNCHER_SPEC ".template.spec.restartPolicy");
 
 	if (call->status == 0 && word && *word)
-		call->status = call->host->note(
-			call->reply, RH_NOTE_WARN, "Restart policy in pod template overridden by restart policy in replica spec");
+		call->status = call->host->note(call->reply, RH_NOTE_WARN,
+		                                "Restart policy in pod template overridden by restart policy in replica spec");
 }
 
 int32_t mpi2_validate(void *self, const struct rh_view *view, struct rh_reply *reply)

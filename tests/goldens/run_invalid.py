@@ -5,8 +5,8 @@ usage: run_invalid.py ROUNDHOUSE [GOLDENS]
 
 Every one of them must be refused. Where V1 refused it, the errors must be V1's, word for word; where V1 let it in, or
 said it in other words, an entry of differences.json with "suite": "invalid" names the error ("path" is "errors[N]"),
-which must then be what the entry says; "ours": null lets the job in. An entry that nothing uses fails, too. GOLDENS is the folder of this file unless
-it is given.
+which must then be what the entry says; "ours": null lets the job in. An entry that nothing uses fails, too. GOLDENS is
+the folder of this file unless it is given.
 """
 import glob
 import json
@@ -31,7 +31,8 @@ def split(said):
     """V1's errors: one as it is, several as "[a, b]"; the API server's own in lines."""
     if said["accepted"]:
         return []
-    if said["by"] in ("apiserver", "operator") and not said["message"].startswith("Found") and "* " not in said["message"]:
+    found = said["message"].startswith("Found") or "* " in said["message"]
+    if said["by"] in ("apiserver", "operator") and not found:
         return [said["message"].rpartition(" is invalid: ")[2].strip()]
     if said["by"] not in ("webhook", "operator"):
         return [line[2:] for line in said["message"].split("\n") if line.startswith("* ") and "<nil>" not in line]

@@ -3,9 +3,9 @@
 
 usage: run_objects.py [--gang] ROUNDHOUSE PREFIX [GOLDENS]
 
-PREFIX "*" is all of them. Differences are allowed by entries of differences.json; an entry with "suite": "objects" whose golden starts with PREFIX
-and that nothing uses fails, too. GOLDENS is the folder of this file unless it is given. With --gang it is the suite
-"gang": the same jobs under each gang scheduler that they were recorded with.
+PREFIX "*" is all of them. Differences are allowed by entries of differences.json; an entry with "suite": "objects"
+whose golden starts with PREFIX and that nothing uses fails, too. GOLDENS is the folder of this file unless it is given.
+With --gang it is the suite "gang": the same jobs under each gang scheduler that they were recorded with.
 """
 import glob
 import json

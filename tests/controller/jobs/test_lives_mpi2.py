@@ -25,8 +25,8 @@ def play(api, pattern):
     proxy = start([api.programs / "kubectl", "proxy", "--port=0"], api, stdout=subprocess.PIPE)
     try:
         base = "http://" + re.search(r"[\d.]+:\d+", proxy.stdout.readline()).group(0)
-        command = [sys.executable, "-B", str(GOLDENS / "play_lives.py"), base, str(GOLDENS / "lives"), *pattern, "--allow",
-                   str(GOLDENS / "differences.json")]
+        command = [sys.executable, "-B", GOLDENS / "play_lives.py", base, GOLDENS / "lives", *pattern,
+                   "--allow", GOLDENS / "differences.json"]
         return subprocess.run(command, check=False).returncode
     finally:
         proxy.terminate()
@@ -41,13 +41,14 @@ def main(roundhouse, pattern):
     with apiserver.ApiServer() as api, tempfile.TemporaryDirectory() as folder:
         config = pathlib.Path(folder, "roundhouse.ini")
         config.write_text("[plugins]\nallow = mpi, mpi2\n", encoding="utf-8")
-        crds = subprocess.run([roundhouse, "crds", "--config", config], check=True, capture_output=True, text=True).stdout
+        crds = subprocess.run([roundhouse, "crds", "--config", config], check=True, capture_output=True,
+                              text=True).stdout
         api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         with open(os.path.join(folder, "manager.log"), "w", encoding="utf-8") as log:
-            manager = start([manager_program, f"--kubeconfig={api.kubeconfig}", "--leader-elect=false", "--secure-port=0",
-                             f"--controllers={CONTROLLERS}"], api, stdout=log, stderr=log)
+            manager = start([manager_program, f"--kubeconfig={api.kubeconfig}", "--leader-elect=false",
+                             "--secure-port=0", f"--controllers={CONTROLLERS}"], api, stdout=log, stderr=log)
             try:
-                with support.Controller(roundhouse, api.kubeconfig, folder, "--leader-elect=false", "--config", str(config)):
+                with support.Controller(roundhouse, api.kubeconfig, folder, "--leader-elect=false", "--config", config):
                     return play(api, pattern)
             finally:
                 manager.terminate()

@@ -73,9 +73,9 @@ static void test_mpi2__discovery_has_the_workers_that_run(void **state)
 		kit_set_pod(&kit, "Worker", i, RH_PHASE_RUNNING, -1);
 	kit_set_pod(&kit, "Worker", 2, RH_PHASE_FAILED, 1);
 	objects = kit_objects(&kit);
-	assert_string_equal(rh_json_string(rh_json_get(rh_json_get(mpi2_find(objects, "ConfigMap"), "data"),
-	                                               "discover_hosts.sh")),
-	                    "#!/bin/sh\necho mnist-worker-10.mnist.team.svc\necho mnist-worker-9.mnist.team.svc\n");
+	assert_string_equal(
+		rh_json_string(rh_json_get(rh_json_get(mpi2_find(objects, "ConfigMap"), "data"), "discover_hosts.sh")),
+		"#!/bin/sh\necho mnist-worker-10.mnist.team.svc\necho mnist-worker-9.mnist.team.svc\n");
 }
 
 static void test_mpi2__hosts_end_with_the_domain_of_the_cluster(void **state)
@@ -85,7 +85,8 @@ static void test_mpi2__hosts_end_with_the_domain_of_the_cluster(void **state)
 	rh_auto(json) pod = NULL;
 
 	(void)state;
-	kit_open(&kit, "mpi2", "[plugin mpi2]\ncluster-domain = example.org\n", MPI2_JOB("  mpiImplementation: MPICH\n", "1"));
+	kit_open(&kit, "mpi2", "[plugin mpi2]\ncluster-domain = example.org\n",
+	         MPI2_JOB("  mpiImplementation: MPICH\n", "1"));
 	objects = kit_objects(&kit);
 	assert_string_equal(rh_json_string_at(mpi2_find(objects, "ConfigMap"), "data.hostfile"),
 	                    "mnist-worker-0.mnist.team.svc.example.org:1\n");

@@ -36,10 +36,12 @@ static bool desire_is_known(const struct rh_entry *entry, const struct rh_json *
 	return desire_has_watch(entry->engine, object) || (key && rh_map_get(entry->objects.known, key));
 }
 
-/* @return whether it is to be checked */
+/* @return whether it is to be checked; a batch/v1 Job makes pods, so one that is gone is missed */
 static bool desire_needs_check(const struct rh_entry *entry, const struct rh_json *object)
 {
-	bool matters = rh_object_serves_pods(rh_json_string_at(object, "apiVersion")) || rh_keep_read(object).once;
+	const char *api_version = rh_json_string_at(object, "apiVersion");
+	bool matters =
+		rh_object_serves_pods(api_version) || strcmp(api_version, "batch/v1") == 0 || rh_keep_read(object).once;
 
 	return (entry->objects.stale && matters) || !desire_is_known(entry, object);
 }
