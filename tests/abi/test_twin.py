@@ -16,7 +16,7 @@ KEPT = {"x-kubernetes-preserve-unknown-fields": True}
 
 # The release has a plugin for this version, too: mpi2.
 CONFIG = pathlib.Path(tempfile.mkdtemp(), "roundhouse.ini")
-CONFIG.write_text("[plugins]\nallow = mpi, twin\n", encoding="utf-8")
+CONFIG.write_text("[plugins]\nallow = mpi, paddle, pytorch, tensorflow, twin, xgboost\n", encoding="utf-8")
 atexit.register(shutil.rmtree, CONFIG.parent)
 
 

@@ -19,8 +19,8 @@ class OptIn(unittest.TestCase):
         config = pathlib.Path(self.folder, "roundhouse.ini")
         config.write_text(f"[plugins]\n{allow}\n", encoding="utf-8")
         for isolation in ("none", "process"):
-            done = subprocess.run([PROGRAM, *words, "--config", config, f"--plugin-isolation={isolation}", "-o", "json"],
-                                  capture_output=True, text=True, check=False)
+            more = ["--config", config, "-o", "json", f"--plugin-isolation={isolation}"]
+            done = subprocess.run([PROGRAM, *words, *more], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)
 
