@@ -24,7 +24,8 @@ FILE_MAX, TEST_FILE_MAX = 600, 800
 LAYERS = ["public", "base", "job", "convert", "config", "host", "build", "schema", "conformance", "store", "engine",
           "kube", "local", "controller", "cli"]
 # The one file that may know a library's types.
-CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c", "cjson/cJSON.h": ("core/base/json/node.c", "plugins/mpi2/mpi2_launcher.c"),
+CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c",
+            "cjson/cJSON.h": ("core/base/json/node.c", "plugins/mpi2/mpi2_launcher.c"),
             "uv.h": "core/base/os/loop.c", "curl/curl.h": ("core/kube/http/", "tests/bench/controller/creates.c"),
             "microhttpd.h": "core/controller/http/httpd.c",
             "gnutls/gnutls.h": "core/controller/http/httpd_tls.c",
