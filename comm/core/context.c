@@ -9,6 +9,7 @@
 #include "comm/core/collective/team.h"
 #include "comm/core/context.h"
 #include "comm/core/error.h"
+#include "comm/core/group.h"
 #include "comm/core/memory/cuda.h"
 #include "comm/core/memory/stage.h"
 #include "comm/core/request/request.h"
@@ -191,6 +192,7 @@ void rh_comm_context_report_gone(struct rh_comm *group)
 {
 	struct rh_comm_gone gone = {.group = group->name, .done = group->done, .size = group->size};
 
+	(void)rh_comm_group_text(group, gone.text, sizeof(gone.text));
 	if (group->is_group && !group->is_subgroup && group->world->client)
 		rh_comm_client_gone(group->world->client, &gone);
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Key of rh_hash_keyed(): random, see rh_random_seed(). */
+/** Key of rh_hash_keyed(): random, see rh_random_seed() and rh_random_of_process(). */
 struct rh_hash_key {
 	uint64_t half[2];
 };

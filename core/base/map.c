@@ -41,7 +41,7 @@ struct rh_map *rh_map_new(void)
 	struct rh_map *map = rh_alloc(sizeof(*map));
 
 	if (map)
-		map->key = (struct rh_hash_key){{rh_random_seed(), rh_random_seed()}};
+		rh_random_of_process(map->key.half);
 	return map;
 }
 

@@ -51,7 +51,6 @@ struct rh_command {
 	size_t operands_max;
 	/** Run the command. @return the exit status of the program */
 	int (*run)(const struct rh_cli *cli);
-	bool hidden;   /**< not shown in the help: for internal use */
 	bool go_flags; /**< long options may have one dash, as in V1's program */
 	/** Print words that operands may be, each with a space behind it, for completion. NULL: operands are files */
 	void (*words)(void);

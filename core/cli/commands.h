@@ -32,7 +32,6 @@ extern const struct rh_command rh_command_config;
 extern const struct rh_command rh_command_version;
 extern const struct rh_command rh_command_completion;
 extern const struct rh_command rh_command_man;
-extern const struct rh_command rh_command_shim;
 extern const struct rh_command rh_command_controller;
 extern const struct rh_command rh_command_manifests;
 extern const struct rh_command rh_command_comm;

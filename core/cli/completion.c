@@ -9,7 +9,7 @@
 /* A name of two words is completed as the operand of its first. */
 static bool completion_shows(const struct rh_command *command)
 {
-	return !command->hidden && !strchr(command->name, ' ');
+	return !strchr(command->name, ' ');
 }
 
 static void completion_words(const struct rh_option *rows)

@@ -59,8 +59,6 @@ static void help_program(void)
 	puts("usage: roundhouse COMMAND [OPTION...] [OPERAND...]\n\n"
 	     "Runs distributed training jobs that are written as kubeflow.org/v1 resources.\n\ncommands:");
 	for (const struct rh_command *const *at = rh_commands; *at; at++) {
-		if ((*at)->hidden)
-			continue;
 		printf("  %-12s ", (*at)->name);
 		help_print((*at)->summary, HELP_COMMAND_COLUMN, HELP_COMMAND_COLUMN);
 	}

@@ -16,8 +16,14 @@
 struct jobs_reading {
 	const struct rh_session *session;
 	struct rh_jobs *jobs;
-	struct rh_json *pod_schema;
+	struct jobs_schema *schemas; /* of the kinds so far; ends with one that has none; owned */
 	size_t errors;
+};
+
+/* What the objects of a kind are held against. */
+struct jobs_schema {
+	const struct rh_kind *kind;
+	struct rh_json *document;
 };
 
 static bool jobs_has_kind(const struct rh_host *host, const char *kind)
@@ -56,13 +62,31 @@ static void jobs_print_findings(const struct rh_findings *findings, const char *
 	}
 }
 
+/* @return 0, RH_EPLUGIN or RH_ENOMEM. @param[out] ret_schema borrowed */
+static int jobs_schema_of(struct jobs_reading *reading, const struct rh_kind *kind, const struct rh_json **ret_schema,
+                          struct rh_error *err)
+{
+	struct jobs_schema *schema = reading->schemas;
+	int r = 0;
+
+	while (schema->kind && schema->kind != kind)
+		schema++;
+	if (!schema->kind)
+		r = rh_schema_of_kind_here(kind, &schema->document, err);
+	if (r < 0)
+		return r;
+	schema->kind = kind;
+	*ret_schema = schema->document;
+	return 0;
+}
+
 /* A field that nobody reads is mostly misspelt. An API server drops it with a warning, so the job goes on here, too. */
-static int jobs_find_unknown(const struct jobs_reading *reading, const struct rh_job *job, struct rh_findings *findings,
+static int jobs_find_unknown(struct jobs_reading *reading, const struct rh_job *job, struct rh_findings *findings,
                              struct rh_error *err)
 {
-	rh_auto(json) schema = NULL;
+	const struct rh_json *schema = NULL;
 	rh_auto_findings all = {0};
-	int r = rh_schema_of_kind(job->kind, reading->pod_schema, &schema, err);
+	int r = jobs_schema_of(reading, job->kind, &schema, err);
 
 	if (r < 0)
 		return r;
@@ -128,16 +152,13 @@ static int jobs_collect(struct jobs_reading *reading, struct rh_error *err)
 {
 	struct rh_jobs *jobs = reading->jobs;
 	const struct rh_manifest *manifest = &jobs->manifest;
-	size_t length;
-	const char *text = rh_schema_pod_text(&length);
-	int r = rh_json_parse(text, length, &reading->pod_schema, err);
+	int r = 0;
 
-	if (r < 0)
-		return r;
+	reading->schemas = rh_alloc_array(manifest->count + 1, sizeof(*reading->schemas));
 	jobs->items = rh_alloc_array(manifest->count + 1, sizeof(struct rh_job *));
 	jobs->sources = rh_alloc_array(manifest->count + 1, sizeof(char *));
 	jobs->lookups = rh_alloc_array(manifest->count + 1, sizeof(*jobs->lookups));
-	if (!jobs->items || !jobs->sources || !jobs->lookups)
+	if (!reading->schemas || !jobs->items || !jobs->sources || !jobs->lookups)
 		return rh_fail_oom(err);
 	for (size_t i = 0; i < manifest->count && r == 0; i++)
 		if (rh_jobs_is_job(reading->session, manifest->items[i].object))
@@ -173,8 +194,9 @@ int rh_jobs_check(const struct rh_session *session, struct rh_jobs *jobs, const 
 
 	if (r == 0)
 		r = jobs_collect(&reading, err);
-
-	rh_json_free(reading.pod_schema);
+	for (struct jobs_schema *schema = reading.schemas; schema && schema->kind; schema++)
+		rh_json_free(schema->document);
+	rh_free(reading.schemas);
 	if (r < 0)
 		return r;
 	if (reading.errors > 0)

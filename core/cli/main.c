@@ -40,8 +40,7 @@ static int main_unknown(const char *name)
 	size_t count = 0;
 
 	for (const struct rh_command *const *at = rh_commands; *at && count < 64; at++)
-		if (!(*at)->hidden)
-			names[count++] = (*at)->name;
+		names[count++] = (*at)->name;
 	nearest = main_other_word(name);
 	if (!nearest)
 		nearest = rh_nearest(name, names, count);

@@ -109,8 +109,7 @@ static int man_run(const struct rh_cli *cli)
 	     ".SH SYNOPSIS\n\\fBroundhouse\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]\n"
 	     ".SH COMMANDS");
 	for (const struct rh_command *const *at = cli->commands; *at; at++)
-		if (!(*at)->hidden)
-			man_command(*at);
+		man_command(*at);
 	puts(".SH COMMON OPTIONS");
 	man_options(rh_cli_common_options);
 	man_configuration();

@@ -13,9 +13,9 @@
 #include "base/log.h"
 #include "base/os/clock.h"
 #include "base/os/file.h"
-#include "controller/http/listen.h"
 #include "controller/http/pages.h"
 #include "controller/parts.h"
+#include "httpd/listen.h"
 
 /* Largest certificate or key, bytes. */
 #define SERVERS_FILE_MAX ((size_t)1024 * 1024)

@@ -301,7 +301,7 @@ static int abi_check_paths(const struct rh_kind *kind, struct rh_error *err)
 	return r;
 }
 
-int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err)
+int rh_abi_check_kind_form(const struct rh_kind *kind, struct rh_error *err)
 {
 	int r = abi_check_head(&kind->head, "struct rh_kind", ABI_KIND_SIZE, err);
 
@@ -315,5 +315,12 @@ int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err)
 		r = abi_check_container(kind, err);
 	if (r == 0)
 		r = abi_check_port(kind, err);
+	return r;
+}
+
+int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err)
+{
+	int r = rh_abi_check_kind_form(kind, err);
+
 	return r == 0 ? rh_kind_json_check(kind, err) : r;
 }

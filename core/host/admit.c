@@ -167,7 +167,7 @@ static int admit_describe(const struct rh_host *host, struct rh_slot *slot, stru
 	                           : admit_ask_kind(host, slot, slot->kind_count))) {
 		if (slot->kind_count == RH_PLUGIN_KINDS_MAX)
 			return rh_fail(err, RH_EPLUGIN, "it describes more than %d kinds", RH_PLUGIN_KINDS_MAX);
-		r = rh_abi_check_kind(kind, err);
+		r = slot->own ? rh_abi_check_kind_form(kind, err) : rh_abi_check_kind(kind, err);
 		if (r == 0 && rh_kind_expands(kind) && !admit_can_expand(slot))
 			r = rh_fail(err, RH_EPLUGIN, "kind %s has RH_KIND_EXPANDED, and the plugin has no expand()", kind->kind);
 		if (r == 0)

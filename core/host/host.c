@@ -22,6 +22,7 @@
 /** A plugin file that is being loaded. */
 struct host_file {
 	char *path;               /* borrowed */
+	bool own;                 /* of this release */
 	bool remote;              /* into a process of its own */
 	struct rh_worker *worker; /* that process; owned until it is loaded */
 	struct rh_error reason;   /* else: what it did when it was tried */
@@ -159,9 +160,9 @@ static int host_open(const struct rh_host *host, struct rh_slot *slot, int copy,
 	return r;
 }
 
-static int host_load(struct rh_host *host, const char *path, int copy, struct rh_error *err)
+/** Fill a slot. @param slot NULL: memory is out */
+static int host_load(struct rh_host *host, struct rh_slot *slot, int copy, struct rh_error *err)
 {
-	struct rh_slot *slot = host_slot_new(host, path);
 	const struct rh_plugin *plugin;
 	struct rh_error reason = {0};
 	int r;
@@ -179,19 +180,36 @@ static int host_load(struct rh_host *host, const char *path, int copy, struct rh
 
 int rh_host_load_file(struct rh_host *host, const char *path, struct rh_error *err)
 {
-	return host_load(host, path, -1, err);
+	return host_load(host, host_slot_new(host, path), -1, err);
 }
 
 int rh_host_load_copy(struct rh_host *host, const char *real, int copy, struct rh_error *err)
 {
-	return host_load(host, real, copy, err);
+	return host_load(host, host_slot_new(host, real), copy, err);
 }
 
-/** @return whether the plugin file is to run in a process of its own */
-static bool host_is_remote(const struct rh_config *config, const char *path)
+/** Load a plugin of this release. */
+static int host_load_own(struct rh_host *host, const char *path)
 {
-	return config->plugin_isolation == RH_ISOLATION_PROCESS ||
-	       (config->plugin_isolation == RH_ISOLATION_FOREIGN && !rh_files_is_own(path));
+	struct rh_slot *slot = host_slot_new(host, path);
+
+	if (slot)
+		slot->own = true;
+	return host_load(host, slot, -1, NULL);
+}
+
+/** Find out what a plugin file is, and so where it is to run. */
+static void host_place(const struct rh_config *config, struct host_file *file)
+{
+	file->own = config->plugin_isolation != RH_ISOLATION_PROCESS && rh_files_is_own(file->path);
+	file->remote = config->plugin_isolation == RH_ISOLATION_PROCESS ||
+	               (config->plugin_isolation == RH_ISOLATION_FOREIGN && !file->own);
+}
+
+/** @return whether the file is tried in another process before it is loaded into this one */
+static bool host_is_tried(const struct host_file *file)
+{
+	return !file->remote && !file->own;
 }
 
 /** Say here what the plugin noted in its process when it was started. */
@@ -267,10 +285,12 @@ int rh_host_try_file(struct rh_host *host, const char *path, struct rh_error *er
 {
 	char *const paths[] = {(char *)path};
 	struct rh_probe_files files = {host->config, host_try, paths, 1};
+	struct host_file file = {.path = paths[0]};
 	struct rh_error reason;
 	int r;
 
-	if (host_is_remote(host->config, path)) {
+	host_place(host->config, &file);
+	if (file.remote) {
 		struct rh_worker *worker = rh_worker_new(host->config, path);
 
 		return worker ? host_load_remote(host, path, worker, err) : rh_fail_oom(err);
@@ -322,7 +342,7 @@ static int host_start_workers(const struct rh_host *host, struct host_file *file
 
 		if (!name)
 			return rh_fail_oom(err);
-		files[i].remote = host_is_remote(host->config, files[i].path);
+		host_place(host->config, &files[i]);
 		files[i].worker = files[i].remote ? rh_worker_new(host->config, files[i].path) : NULL;
 		if (files[i].remote && !files[i].worker)
 			return rh_fail_oom(err);
@@ -332,7 +352,10 @@ static int host_start_workers(const struct rh_host *host, struct host_file *file
 	return 0;
 }
 
-/** Try the files that are to be loaded into this process. */
+/**
+ * Try the files that are to be loaded into this process, but for those of this release: they are as good as the
+ * program.
+ */
 static int host_probe_files(const struct rh_host *host, struct host_file *files, size_t count, struct rh_error *err)
 {
 	rh_auto_free struct rh_error *reasons = rh_alloc_array(count + 1, sizeof(*reasons));
@@ -343,13 +366,13 @@ static int host_probe_files(const struct rh_host *host, struct host_file *files,
 	if (!reasons || !paths)
 		return rh_fail_oom(err);
 	for (size_t i = 0; i < count; i++) {
-		if (!files[i].remote)
+		if (host_is_tried(&files[i]))
 			paths[tried++] = files[i].path;
 	}
 	r = rh_probe(&(struct rh_probe_files){host->config, host_try, paths, tried}, reasons, err);
 	tried = 0;
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (!files[i].remote)
+		if (host_is_tried(&files[i]))
 			files[i].reason = reasons[tried++];
 	}
 	return r;
@@ -361,7 +384,7 @@ static int host_load_one(struct rh_host *host, struct host_file *file)
 		return host_load_remote(host, file->path, rh_take(file->worker), NULL);
 	if (file->reason.code < 0)
 		return host_keep_broken(host, file->path, &file->reason, NULL);
-	return rh_host_load_file(host, file->path, NULL);
+	return file->own ? host_load_own(host, file->path) : rh_host_load_file(host, file->path, NULL);
 }
 
 static int host_load_files(struct rh_host *host, const struct rh_files *paths, struct rh_error *err)

@@ -27,6 +27,7 @@ struct rh_slot {
 	char *release; /**< NULL until the plugin was asked */
 	char *section; /**< of the configuration: "plugin NAME"; NULL until the plugin was asked */
 	enum rh_plugin_state state;
+	bool own;                       /**< of this release, whose tests have checked its texts */
 	struct rh_error reason;         /**< why it is not ready */
 	void *handle;                   /**< of rh_loader_open(); NULL when it is linked in */
 	const struct rh_plugin *plugin; /**< NULL until it was checked */
@@ -87,7 +88,9 @@ int rh_host_load_copy(struct rh_host *host, const char *real, int copy, struct r
  * @return 0 or RH_EPLUGIN with both sides named
  */
 int rh_abi_check_plugin(const struct rh_plugin *plugin, struct rh_error *err);
-/** Check a kind in the same way. @return 0 or RH_EPLUGIN */
+/** Check a kind in the same way, but for what its JSON texts say. @return 0 or RH_EPLUGIN */
+int rh_abi_check_kind_form(const struct rh_kind *kind, struct rh_error *err);
+/** rh_abi_check_kind_form(), and the JSON texts: most of the cost of a start. @return 0, RH_EPLUGIN or RH_ENOMEM */
 int rh_abi_check_kind(const struct rh_kind *kind, struct rh_error *err);
 /** @return the plugin that serves @p kind, borrowed, or NULL */
 const struct rh_slot *rh_host_slot(const struct rh_host *host, const struct rh_kind *kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job/manifest.h
- * @brief The objects of a user's files: jobs, and the ConfigMaps and Secrets that they use.
+ * @brief The objects of a user's files: jobs, and the ConfigMaps, Secrets and claims that they use.
  */
 #ifndef RH_JOB_MANIFEST_H
 #define RH_JOB_MANIFEST_H

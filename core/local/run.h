@@ -133,8 +133,8 @@ struct rh_run_terminal {
 struct rh_run_options {
 	const struct rh_host *host;
 	const struct rh_config *config;
-	const struct rh_manifest *manifest; /**< validated by the caller; other objects than jobs, ConfigMaps and Secrets
-	                                       are ignored with a note */
+	const struct rh_manifest *manifest; /**< validated by the caller; other objects than jobs, ConfigMaps, Secrets and
+	                                       PersistentVolumeClaims are ignored with a note */
 	const char *log_dir;  /**< keep logs below it, one file a container: JOB/REPLICA/CONTAINER.log; what an earlier run
 	                         left in JOB is moved to JOB.1, JOB.2, ...; NULL: in the folder of a run that is kept, else
 	                         in a private folder that is removed at the end */

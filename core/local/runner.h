@@ -30,7 +30,7 @@ struct rh_runner;
 /** Callbacks of a runner. Called on the loop's thread, from rh_runner_step() or the store's pump; strings are borrowed
  * during the call. Only the first three are required. */
 struct rh_runner_hooks {
-	/** @return the ConfigMap or Secret of that name, borrowed for the call that asks, or NULL */
+	/** @return the ConfigMap, Secret or PersistentVolumeClaim of that name, borrowed for the call that asks, or NULL */
 	const struct rh_json *(*find)(void *arg, const char *kind, const char *namespace_, const char *name);
 	/** @return the pod's address, borrowed for the call that asks, or NULL when it has none */
 	const char *(*address)(void *arg, const struct rh_json *pod);
@@ -78,6 +78,7 @@ struct rh_runner_options {
 	struct rh_locks *locks; /**< for GPUs */
 	const char *dir;        /**< absolute; parent of the pods' folders */
 	const char *log_dir;    /**< absolute; logs are JOB/REPLICA/CONTAINER.log below it */
+	const char *claims_dir; /**< absolute; folder of the claims of the files, NAMESPACE.CLAIM; NULL: they have none */
 	bool qualify;           /**< JOB is NAMESPACE.JOB: jobs of one name are in several namespaces */
 	struct rh_runner_terminal terminal;
 	struct rh_runner_hooks hooks;

@@ -27,7 +27,8 @@
 #define RH_RUNTIME_SPEC_HOST_IP "127.0.0.1"
 
 /**
- * Find a ConfigMap or Secret (@p kind). @return the whole object, borrowed until the plan is created, or NULL
+ * Find a ConfigMap, Secret or PersistentVolumeClaim (@p kind).
+ * @return the whole object, borrowed until the plan is created, or NULL
  */
 typedef const struct rh_json *rh_runtime_spec_lookup_fn(void *arg, const char *kind, const char *namespace_,
                                                         const char *name);
@@ -53,6 +54,7 @@ struct rh_runtime_spec_input {
 	const char *pods_dir;         /**< value of the variable RH_EXEC_PODS (local/exec.h); NULL: not set */
 	const char *program;          /**< value of RH_EXEC_PROGRAM; NULL: not set */
 	const char *log_dir;          /**< exists; each container appends to CONTAINER.log in it */
+	const char *claims_dir;       /**< folder of new claims, NAMESPACE.CLAIM below it; made if needed; NULL: none */
 	const char *work_dir;    /**< working directory of containers without a workingDir: the folder of the job file */
 	const char *pod_ip;      /**< "127.1.0.3" */
 	const char *hosts;       /**< text of /etc/hosts with service names, or NULL */

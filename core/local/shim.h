@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file local/shim.h
- * @brief The supervisor process of one pod: this program, started as `roundhouse shim`, once for each pod.
+ * @brief The supervisor process of one pod: the program roundhouse-shim, started once for each pod.
  *
  * It is a session leader and a child subreaper, so it finds and ends every descendant, also one that called setsid().
  * It writes the log files. When a shim is killed, the first processes of its containers are killed with it; their
@@ -35,6 +35,8 @@
 #include "base/error.h"
 #include "base/json.h"
 
+/** Exit status of a shim that has no plan to carry out. */
+#define RH_SHIM_NO_PLAN 2
 /** Descriptor of the plan in a shim. */
 #define RH_SHIM_PLAN_FD 3
 /** Descriptor of the channel in a shim. */
@@ -66,8 +68,8 @@ struct rh_shim_report {
 };
 
 /**
- * Run a shim to its end; main() of `roundhouse shim`. Blocks. @return the exit status of the process: 0 when the plan
- * was executed, 2 when it could not be read
+ * Run a shim to its end; main() of roundhouse-shim. Blocks. @return the exit status of the process: 0 when the plan
+ * was executed, RH_SHIM_NO_PLAN when it could not be read
  */
 int rh_shim_main(void);
 /** Parse one report. @return 0 or RH_EINVAL */

@@ -400,14 +400,9 @@ static int explain_set_status(const struct rh_kind *kind, struct rh_json *docume
 /** Make the schema document of a kind with this build's pod templates. */
 static int explain_schema(const struct rh_kind *kind, struct rh_json **ret_document, struct rh_error *err)
 {
-	rh_auto(json) pod = NULL;
 	rh_auto(json) document = NULL;
-	size_t length;
-	const char *text = rh_schema_pod_text(&length);
-	int r = rh_json_parse(text, length, &pod, err);
+	int r = rh_schema_of_kind_here(kind, &document, err);
 
-	if (r == 0)
-		r = rh_schema_of_kind(kind, pod, &document, err);
 	if (r == 0)
 		r = explain_set_status(kind, document, err);
 	if (r == 0)

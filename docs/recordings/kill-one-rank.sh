@@ -5,8 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 logs=$(mktemp -d)
-trap 'rm -rf "$logs" /tmp/roundhouse-example-restart' EXIT
-rm -rf /tmp/roundhouse-example-restart
+trap 'rm -rf "$logs"' EXIT
 
 # The process that stands for rank 2 says its number when it is ready; three epochs later it is killed.
 kill_worker_1() {

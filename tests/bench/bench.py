@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Print what local mode costs, beside its yardsticks. usage: bench.py BUILD_DIR [ROUNDS]
+"""Print what local mode costs, beside its yardsticks. usage: bench.py BUILD_DIR [ROUNDS [OTHER_BUILD_DIR]]
+
+With OTHER_BUILD_DIR the start of a run is compared with that of another commit.
 
 Nothing here passes or fails: machines differ. Ratios come from runs that alternate.
 """
+import contextlib
 import json
 import os
+import pty
 import shutil
 import statistics
 import subprocess
@@ -29,7 +33,8 @@ def job(folder, workers, command):
     path = os.path.join(folder, f"bench-{workers}.yaml")
     with open(path, "w", encoding="utf-8") as out:
         out.write(HEAD + REPLICA.format(type="Master", count=1, command=command))
-        out.write(REPLICA.format(type="Worker", count=workers, command=command))
+        if workers > 0:
+            out.write(REPLICA.format(type="Worker", count=workers, command=command))
     return path
 
 
@@ -65,6 +70,33 @@ def overhead(program, folder, rounds):
         theirs.append(measure(shell)[0])
     extra = statistics.median(a - b for a, b in zip(ours, theirs))
     print(f"run adds to a shell script of the same 3 processes: {extra * 1000:.0f} ms (yardstick: 150 ms)")
+
+
+def processor(words):
+    """Milliseconds of processor time that a command and all that it waits for take; None: it does not know a word."""
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # wait4 below, not Popen.wait
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in (0, 2):
+        sys.exit(f"bench: {' '.join(words)} ended with {child.returncode}")
+    return (usage.ru_utime + usage.ru_stime) * 1000 if child.returncode == 0 else None
+
+
+def start(program, folder, rounds, other=None):
+    """Processor time of three replicas of /bin/true, not kept, kept and by another build, in turn."""
+    path = job(folder, 2, "/bin/true")
+    kinds = {"not kept": [program, "run", "-q", "--no-keep", path], "kept": [program, "run", "-q", path]}
+    if other:
+        kinds["other build"] = [other, "run", "-q", "--no-keep", path]
+        if processor(kinds["other build"]) is None:  # a commit that keeps no run
+            kinds["other build"].remove("--no-keep")
+    took = {kind: [] for kind in kinds}
+    for _ in range(max(rounds, 31)):
+        for kind, words in kinds.items():
+            took[kind].append(processor(words))
+    for kind, times in took.items():
+        print(f"start of a run, {kind}: {min(times):.1f} ms of processor time at least, median "
+              f"{statistics.median(times):.1f} ms")
 
 
 def judgement(program, folder, rounds):
@@ -120,6 +152,67 @@ def listing(program, folder, rounds):
     print(f"ls of 1000 kept runs: {took * 1000:.0f} ms (yardstick: 50 ms)")
 
 
+def processor_time(pid):
+    """Nanoseconds that the threads of a process have had a processor."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="utf-8") as file:
+            total += int(file.read().split()[0])
+    return total
+
+
+def samples(program, folder, rounds):
+    """What a run takes while nothing happens but its looks at what three replicas use: kept, and not, in turn."""
+    path, span = job(folder, 2, "sleep, '1000'"), 10
+    shares = {(): [], ("--no-keep",): []}
+    for _ in range(rounds):
+        for options, share in shares.items():
+            with subprocess.Popen([program, "run", "-o", "json", *options, path], stdout=subprocess.PIPE) as child:
+                started = set()
+                while len(started) < 3:
+                    row = json.loads(child.stdout.readline())
+                    if row["type"] == "pod" and row["object"]["status"].get("phase") == "Running":
+                        started.add(row["object"]["metadata"]["name"])
+                before, start = processor_time(child.pid), time.monotonic()
+                time.sleep(span)
+                share.append((processor_time(child.pid) - before) / 1e9 / (time.monotonic() - start))
+                child.terminate()
+                child.stdout.read()
+    kept, plain = (100 * statistics.median(share) for share in shares.values())
+    print(f"an idle run takes {kept:.3f} % of a processor with resource samples, {plain:.3f} % without "
+          "(yardstick: 1 %)")
+
+
+def watching(program, folder, rounds):
+    """`top` on a terminal, for twelve seconds of ten replicas that have written much."""
+    path = job(folder, 9, "sh, -c, 'seq -f \"step %.0f/100000\" 100000; exec sleep 12'")
+    shares = []
+    for _ in range(rounds):
+        with subprocess.Popen([program, "run", "-q", path], stdout=subprocess.DEVNULL) as run:
+            while subprocess.run([program, "top", "--once", "bench"], capture_output=True, check=False).returncode:
+                time.sleep(0.2)
+            start = time.monotonic()
+            child, terminal = pty.fork()
+            if child == 0:
+                os.execv(program, [program, "top", "bench"])
+            with contextlib.suppress(OSError):
+                while os.read(terminal, 65536):
+                    pass
+            os.close(terminal)
+            used = os.wait4(child, 0)[2]
+            shares.append((used.ru_utime + used.ru_stime) / (time.monotonic() - start))
+            run.wait()
+    print(f"top of 10 replicas takes {100 * statistics.median(shares):.2f} % of a processor (yardstick: 1 %)")
+
+
+def sweeping(program, folder, rounds):
+    """A hundred trials, eight at a time."""
+    path = job(folder, 0, "/bin/true")
+    words = [program, "sweep", path, "--param", f"N={','.join(map(str, range(100)))}", "--parallel", "8"]
+    took = statistics.median(measure(words)[0] for _ in range(rounds))
+    print(f"a sweep of 100 jobs of /bin/true, 8 at once: {took:.2f} s (yardstick: 3 s)")
+
+
 def render(program, folder, rounds):
     """Bodies of a 1000-replica job, printed."""
     path = job(folder, 999, "/bin/true")
@@ -132,13 +225,18 @@ def main(argv):
     """All numbers."""
     build, rounds = os.path.abspath(argv[1]), int(argv[2]) if len(argv) > 2 else 5
     program = os.path.join(build, "bin", "roundhouse")
+    other = os.path.join(os.path.abspath(argv[3]), "bin", "roundhouse") if len(argv) > 3 else None
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
         overhead(program, folder, rounds)
+        start(program, folder, rounds, other)
         judgement(program, folder, rounds)
         many(program, folder, rounds)
         keeping(program, folder, rounds)
         listing(program, folder, rounds)
+        samples(program, folder, rounds)
+        watching(program, folder, rounds)
+        sweeping(program, folder, rounds)
         render(program, folder, rounds)
     plugin = os.path.join(build, "lib", "roundhouse", "plugins", "pytorch.so")
     for name in ("bench_decide", "bench_cache", "bench_split"):

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 
+import program
 from program import Case, call, job, main
 
 BAD = """apiVersion: kubeflow.org/v1
@@ -99,6 +100,94 @@ class Preflight(Case):
             done = call("run", self.file(job()), *words)
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"option {words[0]}", done.stderr)
+
+
+CLAIM = """---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
+"""
+# The first attempt leaves a file in the volume and is killed; the second one finds it.
+KEEPS = """apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: keeps, annotations: {roundhouse.dev/restart: job}}
+spec:
+  runPolicy: {backoffLimit: 1}
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      restartPolicy: OnFailure
+      template:
+        spec:
+          volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]
+          containers:
+          - name: pytorch
+            image: example/train:1
+            command: [sh, -c, 'test -e $DIR/step && exec cat $DIR/step; echo went on > $DIR/step; kill -9 $$$$']
+            env: [{name: DIR, value: /data}]
+            volumeMounts: [{name: d, mountPath: /data}]
+""" + CLAIM
+
+
+class Claims(Case):
+    """A claim that stands in the files is a new volume, as a cluster makes one."""
+
+    def run_keeps(self, *words):
+        done = call("run", "-o", "json", *words, self.file(KEEPS))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        seen = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([row["line"] for row in seen if row["type"] == "log"], ["went on"])
+        return seen
+
+    def test_a_new_folder_of_the_run(self):
+        """It outlives the pods; two runs have one each, and it goes with its run."""
+        folders = []
+        for _ in range(2):
+            seen = self.run_keeps()
+            folders.append(os.path.join(seen[-1]["kept"], "claims", "default.data"))
+            self.assertEqual([row["text"] for row in seen if row["type"] == "note" and "claim" in row["text"]],
+                             [f'the claim "data" is the folder {folders[-1]}'])
+            with open(os.path.join(folders[-1], "step"), encoding="utf-8") as kept:
+                self.assertEqual(kept.read(), "went on\n")
+        self.assertNotEqual(folders[0], folders[1])
+        self.assertEqual(call("runs", "prune", "--all").returncode, 0)
+        self.assertFalse(any(os.path.exists(folder) for folder in folders))
+
+    def test_a_run_that_is_not_kept(self):
+        seen = self.run_keeps("--no-keep")
+        note = next(row["text"] for row in seen if row["type"] == "note" and "claim" in row["text"])
+        self.assertFalse(os.path.exists(note.rsplit(" ", 1)[1]), note)
+
+    def test_a_folder_that_is_named_comes_first(self):
+        self.run_keeps("--volume", f"data={self.folder}")
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "step")))
+
+    def test_the_plan(self):
+        done = call("run", "--dry-run", self.file(KEEPS))
+        self.assertIn("\n  claim data: a new folder of the run\n", done.stdout, done.stderr)
+        done = call("run", "--dry-run", "--volume", "data=/usr", self.file(KEEPS))
+        self.assertIn("\n  claim data: /usr\n", done.stdout, done.stderr)
+
+    def test_a_claim_of_a_volume_that_is_there(self):
+        """Its content is not on this machine."""
+        done = call("run", self.file(KEEPS.replace("spec: {access", "spec: {volumeName: pv-1, access")))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--volume 'data=FOLDER'", done.stderr)
+
+
+class Page(Case):
+    """docs/local.md shows what the program prints."""
+
+    def test_of_a_plan_and_of_a_mistake(self):
+        with open(os.path.join(program.SOURCE, "docs", "local.md"), encoding="utf-8") as file:
+            page = file.read()
+        with contextlib.chdir(program.SOURCE):
+            example = "examples/pytorch/digits.yaml"
+            plan = call("run", "--dry-run", example, "--replicas", "Worker=1", "-e", "EPOCHS=2", "--args=--verbose")
+            mistake = call("run", example, "--set", "spec.pytorchReplicaSpecs.Worker.replica=4")
+        self.assertIn(f"```text\n{plan.stdout}```\n", page)
+        self.assertIn(f"```text\n{mistake.stderr}```\n", page)
 
 
 class Plan(Case):

@@ -400,6 +400,50 @@ class Processes(Runs):
         self.assertGreater(rows["worker-1"]["memory"], 0)
         self.assertIsNone(rows["worker-1"]["lastOutput"])
 
+    def test_how_far_replicas_are(self):
+        """Each by what it wrote; one that has written nothing by what its job reported, else nothing."""
+        bar = self.file("epoch 2/3\n 35%|###   | 35/100 [00:10<00:20,  3it/s]\r"
+                        " 36%|###   | 36/100 [00:10<00:19,  3it/s]\nhello\n", "bar")
+        _, name = self.start(jobs("j", f"'cat {bar}; exec sleep 600'", "'exec sleep 600'"))
+        wait_for(lambda: self.call("logs", "j", "master-0").stdout.endswith("hello\n"), "its output")
+        done = self.call("top", "j")
+        self.assertRegex(done.stdout, r"^RUN .* WRITE/S +PROGRESS +LAST OUTPUT\n")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/master-0 .* epoch 2/3  step 36/100  19s left +\S+ ago$")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-0 +1 +0% +\S+ +0 +0 +- +-$")
+        rows = {row["replica"]: row for row in json.loads(self.call("top", "-o", "json").stdout)}
+        self.assertEqual(rows["master-0"]["progress"], {"epoch": "2/3", "step": "36/100", "secondsLeft": 19})
+        self.assertNotIn("progress", rows["worker-0"])
+
+    def test_what_replicas_use_of_gpus(self):
+        """With a libnvidia-ml.so.1 of ours (tests/local/gpus); a replica's processes on all GPUs count together."""
+        folder = os.environ.get("RH_TEST_NVML", "")
+        if not os.path.exists(os.path.join(folder, "libnvidia-ml.so.1")):
+            self.skipTest("RH_TEST_NVML names no folder with the library: build rh_fake_nvml, or use ctest")
+        _, name = self.start(jobs("j", "'exec sleep 600'", "'exec sleep 600'"))
+        self.assertNotIn("GPU", self.call("top", "j").stdout)
+        pids = {row["replica"]: row["pid"] for row in json.loads(self.call("ps", "-o", "json", "j").stdout)}
+        self.env |= {"LD_LIBRARY_PATH": folder, "RH_FAKE_NVML": self.file(
+            f"0 {pids['master-0']} 1073741824 50\n1 {pids['master-0']} 1073741824 70\n1 1 4096 9\n"
+            f"1 {pids['worker-1']} - 5\n", "nvml")}
+        done = self.call("top", "j")
+        self.assertRegex(done.stdout, r"^RUN .* MEMORY +GPU +GPU MEMORY +READ/S ")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/master-0 +1 +0% +\S+ +120% +2\.0G +0 ")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-0 +1 +0% +\S+ +- +- +0 ")
+        self.assertRegex(done.stdout, rf"(?m)^{name} +j/worker-1 +1 +0% +\S+ +5% +- +0 ")
+        rows = {row["replica"]: row for row in json.loads(self.call("top", "-o", "json").stdout)}
+        self.assertEqual([(rows[one]["gpu"], rows[one]["gpuMemory"]) for one in ("master-0", "worker-0", "worker-1")],
+                         [(1.2, 2147483648), (0, 0), (0.05, None)])
+
+    def test_the_page_shows_these_tables(self):
+        """docs/local.md: the heads of the tables, which no machine changes."""
+        with open(os.path.join(program.SOURCE, "docs", "local.md"), encoding="utf-8") as file:
+            page = re.sub(" +", " ", file.read())
+        self.start(job("j", "'echo step 1/2; exec sleep 600'"))
+        wait_for(lambda: self.call("logs", "j").stdout, "its output")
+        for command, *words in (("$ roundhouse ls", "ls"), ("$ roundhouse top --once train", "top")):
+            head = re.sub(" +", " ", self.call(*words).stdout.splitlines()[0])
+            self.assertIn(f"{command}\n{head}\n", page)
+
     def test_the_table_is_renewed_until_the_run_ends(self):
         self.start(job("j", "'exec sleep 600'"))
         child, fd = pty.fork()
@@ -415,6 +459,58 @@ class Processes(Runs):
         os.close(fd)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
         self.assertIn(b"j/master-0", shown)
+
+
+class Stopped(Runs):
+    def test_ctrl_z_stops_the_run_alone(self):
+        """Its replicas are in sessions of their own: they go on, and what they wrote is shown when it goes on, too."""
+        go = os.path.join(self.folder, "go")
+        child, name = self.start(job("j", f"'until test -e {go}; do sleep 0.1; done; echo late'"))
+        os.kill(child.pid, signal.SIGSTOP)
+        self.file("", "go")
+        log = os.path.join(self.runs, name, "logs", "j", "master-0", "pytorch.log")
+
+        def written():
+            with open(log, encoding="utf-8") as file:
+                return file.read() == "late\n"
+        wait_for(written, "the output")
+        self.assertEqual(self.ls()[0]["state"], "Running")
+        os.kill(child.pid, signal.SIGCONT)
+        shown = child.communicate()[0]
+        self.assertEqual(child.returncode, 0, shown)
+        self.assertIn("master-0 | late\n", shown)
+
+
+class Spaces(Runs):
+    def test_in_paths(self):
+        """Of the job file, the program, the environment, the kept runs, a claim and the page."""
+        place = os.path.join(self.folder, "a b", "c'd")
+        tools = os.path.join(place, "my tools")
+        data = os.path.join(place, "the data")
+        os.makedirs(tools)
+        os.mkdir(data)
+        self.env["XDG_STATE_HOME"] = os.path.join(place, "my state")
+        path = os.path.join(place, "the job.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(job("j", "'my-tool; cat \"$DATA/x\"; cat \"the script.sh\"'") +
+                       "            env: [{name: DATA, value: /data}]\n"
+                       "            volumeMounts: [{name: d, mountPath: /data}]\n"
+                       "          volumes: [{name: d, persistentVolumeClaim: {claimName: c}}]\n")
+        for name, text in ((os.path.join(tools, "my-tool"), "#!/bin/sh\necho tool\n"),
+                           (os.path.join(data, "x"), "data\n"), (os.path.join(place, "the script.sh"), "script\n")):
+            with open(name, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(name, 0o755)
+        words = ("--image", f"example/*={tools}", "--volume", f"c={data}")
+        expected = "master-0 | tool\nmaster-0 | data\nmaster-0 | script\n"
+        for first in (("run", path), ("rerun", "j")):
+            done = self.call(*first, *words, "-q")
+            self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
+            self.assertEqual(self.call("logs", "j").stdout, expected)
+        page = os.path.join(place, "my page.html")
+        self.assertEqual(self.call("view", "j", "-o", page).returncode, 0)
+        self.assertTrue(os.path.getsize(page) > 0)
+        self.assertEqual(len(self.ls()), 2)
 
 
 class Again(Runs):

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job with many values: trials, their table, and a sweep that goes on after kill -9."""
+import contextlib
 import csv
 import io
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -55,6 +57,32 @@ class Sweep(Case):
         folder = os.path.join(self.state, "roundhouse", "sweeps")
         with open(os.path.join(folder, max(os.listdir(folder))), encoding="utf-8") as file:
             return file.read().splitlines()
+
+
+class Terminal(Sweep):
+    def test_a_row_says_how_far_the_trials_are(self):
+        """Each trial writes its progress and waits until the row has shown it; at the end the row is gone."""
+        bar = self.file(" 36%|###   | 36/100 [00:10<00:19,  3it/s]\n", "bar")
+        go = os.path.join(self.folder, "go")
+        path = self.file(job("one", f"'cat {bar}; until test -e {go}; do sleep 0.1; done'"))
+        child, fd = pty.fork()
+        if child == 0:
+            os.execve(program.PROGRAM, [program.PROGRAM, "sweep", path, "--param", "LR=1,3", "--parallel", "2"],
+                      {**os.environ, **self.env, "TERM": "xterm", "COLUMNS": "200"})
+        shown = b""
+        far = rb"0 of 2 \| one-0001 step 36/100  19s left \| one-0002 step 36/100  19s left"
+        while not re.search(far, shown):
+            part = os.read(fd, 4096)
+            self.assertTrue(part, shown)
+            shown += part
+        self.file("", "go")
+        with contextlib.suppress(OSError):
+            while part := os.read(fd, 4096):
+                shown += part
+        os.close(fd)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, shown)
+        self.assertRegex(shown.decode(), r"\r\x1b\[Kone-000\d LR=\d: Succeeded \(1 of 2\)\r\n")
+        self.assertRegex(shown.decode(), r"\r\nKept in \S+\r\n$")
 
 
 class Trials(Sweep):

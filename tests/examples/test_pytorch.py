@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/pytorch with Debian's torch: training, the death of a rank, elastic training. usage: test_pytorch.py PROGRAM
 SOURCE"""
-import shutil
+import os
 import subprocess
 
 import kit
@@ -10,9 +10,12 @@ PYTHON = "/usr/bin/python3"
 
 
 class PyTorch(kit.Training):
-    def empty(self, folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+    def check_checkpoints(self, seen, claim):
+        """They were in the folder of the run; a training that has ended well removes its own."""
+        folder = os.path.join(seen[-1]["kept"], "claims", f"default.{claim}")
+        self.assertIn(f'the claim "{claim}" is the folder {folder}',
+                      [row["text"] for row in seen if row["type"] == "note"])
+        self.assertEqual(os.listdir(folder), [])
 
     def test_digits_learns(self):
         status, seen = kit.rows("pytorch/digits.yaml")
@@ -21,7 +24,6 @@ class PyTorch(kit.Training):
                                               "Worker-1": "Succeeded"})
 
     def test_killed_rank_restarts_the_job_and_the_training_ends_well(self):
-        self.empty("/tmp/roundhouse-example-restart")
         killer = kit.Killer(epoch=3, rank=2)
         status, seen = kit.rows("pytorch/restart.yaml", react=killer)
         self.assertTrue(killer.killed)
@@ -30,11 +32,11 @@ class PyTorch(kit.Training):
         self.assertIn("SIGKILL", kit.conditions(seen)["Restarting"])
         self.assertTrue(any(text.startswith("going on with epoch") for text in kit.lines(seen)))
         self.assertEqual({row["restarts"] for row in seen if row["type"] == "replica"}, {1})
+        self.check_checkpoints(seen, "restart-checkpoints")
 
     def test_elastic_replaces_a_killed_worker(self):
         """The launcher of worker 1 is killed: its container is started again, joins, and both go on from the
         checkpoint."""
-        self.empty("/tmp/roundhouse-example-elastic")
         killer = kit.Killer(epoch=3, replica="Worker-1", parent=True)
         status, seen = kit.rows("pytorch/elastic.yaml", react=killer)
         self.assertTrue(killer.killed)
@@ -47,6 +49,7 @@ class PyTorch(kit.Training):
         self.assertEqual({f"{row['replicaType']}-{row['index']}": row["restarts"] for row in seen
                           if row["type"] == "replica"},
                          {"Worker-0": 0, "Worker-1": 1})
+        self.check_checkpoints(seen, "elastic-checkpoints")
 
 
 if subprocess.run([PYTHON, "-c", "import torch, sklearn"], stderr=subprocess.DEVNULL, check=False).returncode != 0:

@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "base/str.h"
 #include "host/call/view.h"
 #include "host/fixture.h"
 #include "job/kinds.h"
@@ -331,6 +333,55 @@ static void test_host__survives_allocation_failures(void **state)
 	assert_int_equal(r, 0);
 }
 
+/* Work of processes that this one has waited for. */
+static long host_children(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_CHILDREN, &usage), 0);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* They are reviewed and tested with the program, and it is what loads them: a trial of them takes as long as a run. */
+static void test_host__plugins_of_the_release_are_not_tried(void **state)
+{
+	static const enum rh_isolation places[] = {RH_ISOLATION_FOREIGN, RH_ISOLATION_NONE};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		rh_auto(config) config = rh_config_new();
+		rh_auto(host) host = NULL;
+		long before = host_children();
+
+		assert_non_null(config);
+		config->plugin_isolation = places[i];
+		assert_int_equal(rh_host_new(config, &host, NULL), 0);
+		assert_int_equal(rh_host_load_all(host, NULL), 0);
+		assert_int_equal(rh_host_plugin_count(host), 5);
+		for (size_t k = 0; k < 5; k++)
+			host_assert_state(host, k, RH_PLUGIN_READY, "");
+		assert_int_equal(host_children(), before);
+	}
+}
+
+/* What a start does not check. */
+static void test_host__the_texts_of_plugins_of_the_release_are_whole(void **state)
+{
+	static const char *const names[] = {"mpi", "paddle", "pytorch", "tensorflow", "xgboost"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		rh_auto_free char *path = rh_asprintf("%s/%s.so", RH_PLUGIN_DIR, names[i]);
+		rh_auto(config) config = rh_config_new();
+		rh_auto(host) host = NULL;
+		struct rh_error err = {0};
+
+		assert_int_equal(rh_host_new(config, &host, &err), 0);
+		if (rh_host_load_file(host, path, &err) < 0)
+			fail_msg("%s", err.message);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +396,8 @@ int main(void)
 		cmocka_unit_test(test_host__parse_needs_kind_and_version),
 		cmocka_unit_test(test_host__an_empty_host_says_so),
 		cmocka_unit_test(test_host__survives_allocation_failures),
+		cmocka_unit_test(test_host__plugins_of_the_release_are_not_tried),
+		cmocka_unit_test(test_host__the_texts_of_plugins_of_the_release_are_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

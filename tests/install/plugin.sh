@@ -32,8 +32,8 @@ check_loads() {
 }
 
 "$cmake" --install "$build" --prefix "$prefix" >"$work/install.log"
-for file in bin/roundhouse libexec/roundhouse/roundhouse-progress.so include/roundhouse/plugin.h \
-	include/roundhouse/status.h include/roundhouse/version.h \
+for file in bin/roundhouse libexec/roundhouse/roundhouse-progress.so libexec/roundhouse/roundhouse-shim \
+	include/roundhouse/plugin.h include/roundhouse/status.h include/roundhouse/version.h \
 	lib/roundhouse/plugins/pytorch.so etc/roundhouse/roundhouse.ini share/man/man1/roundhouse.1 \
 	share/bash-completion/completions/roundhouse share/zsh/site-functions/_roundhouse \
 	share/fish/vendor_completions.d/roundhouse.fish share/doc/roundhouse/docs/plugin-abi.md \

@@ -20,11 +20,6 @@
 #include "job/manifest.h"
 #include "local/scratch.h"
 
-bool test_is_shim(int argc, char **argv)
-{
-	return argc == 2 && strcmp(argv[1], "shim") == 0;
-}
-
 static void take_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
                       size_t length)
 {
@@ -84,6 +79,15 @@ static void take_note(void *arg, const char *text)
 	struct test_run *run = arg;
 
 	rh_str_appendf(&run->notes, "%s\n", text);
+	if (run->on_note)
+		run->on_note(run, text);
+}
+
+static void take_first_fault(void *arg, const struct rh_run_fault *fault)
+{
+	struct test_run *run = arg;
+
+	rh_str_appendf(&run->faults, "%s\n", fault->text);
 }
 
 /* Plugins are never unloaded and the host is the same for all, so one is enough for a program; its end frees it. */
@@ -137,6 +141,7 @@ int test_run_set_up(void **state)
 	                                           .replica = take_replica,
 	                                           .warning = take_warning,
 	                                           .note = take_note,
+	                                           .first_fault = take_first_fault,
 	                                           .arg = run};
 	*state = run;
 	return 0;
@@ -155,6 +160,7 @@ int test_run_tear_down(void **state)
 	rh_str_deinit(&run->notes);
 	rh_str_deinit(&run->events);
 	rh_str_deinit(&run->table);
+	rh_str_deinit(&run->faults);
 	if (run->tmpdir_before)
 		(void)setenv("TMPDIR", run->tmpdir_before, 1);
 	else

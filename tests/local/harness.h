@@ -3,9 +3,6 @@
  * @file local/harness.h
  * @brief rh_run() for tests: input is a job as text, output are the callbacks. A failure in here fails the test that
  * calls.
- *
- * A program that uses it must start with `if (test_is_shim(argc, argv)) return rh_shim_main();`, since shims are this
- * program itself.
  */
 #ifndef RH_TEST_LOCAL_HARNESS_H
 #define RH_TEST_LOCAL_HARNESS_H
@@ -33,17 +30,18 @@ struct test_run {
 	struct rh_str notes;
 	struct rh_str events; /**< "Reason: message", one a line */
 	struct rh_str table;  /**< "worker-0 Failed 3 restarts=0", one a line */
+	struct rh_str faults; /**< the sentence about each job's first fault, one a line */
 	struct rh_json *job;  /**< its last reported state; owned */
 	int64_t longest;      /**< duration of a replica, microseconds */
 	size_t pods_reported;
 	/** Called for each line, after it was noted; may be NULL. */
 	void (*on_line)(struct test_run *run, const char *line);
+	/** The same for notes. */
+	void (*on_note)(struct test_run *run, const char *note);
 	int counter;     /**< for on_line */
 	int descriptors; /**< open before the run */
 };
 
-/** @return whether this program was started to be a shim */
-bool test_is_shim(int argc, char **argv);
 /** cmocka's set-up and tear-down: *state is a struct test_run. The tear-down fails when processes, files, descriptors
  * or locks are left. */
 int test_run_set_up(void **state);

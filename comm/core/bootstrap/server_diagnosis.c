@@ -130,12 +130,22 @@ static int32_t diagnosis_worst(const struct rh_comm_server *server, const bool *
 	return worst;
 }
 
-/* @return how many ranks were named */
-static int diagnosis_name_late(struct rh_comm_server *server)
+/* @return whether a warning names the rank for the first time in this wait */
+static bool diagnosis_is_new(struct rh_comm_server *server, int32_t rank, enum fault fault)
+{
+	struct server_warned warning = {rh_comm_now(), server->inquiry.waiting, fault == FAULT_SILENT};
+	struct server_peer *peer = server->inquiry.peers[rank];
+
+	return !peer || rh_comm_server_warns(peer, &warning);
+}
+
+/* @return how many ranks were named; in @p ret_new, how many of them no other warning has named */
+static int diagnosis_name_late(struct rh_comm_server *server, int *ret_new)
 {
 	bool *named = calloc((size_t)server->world, sizeof(*named));
 	int blamed = 0;
 
+	*ret_new = 0;
 	for (enum fault fault = FAULT_ABSENT; named && fault < FAULTS && blamed < BLAMED_MOST;) {
 		int32_t rank = diagnosis_worst(server, named, fault);
 
@@ -144,6 +154,7 @@ static int diagnosis_name_late(struct rh_comm_server *server)
 			continue;
 		}
 		named[rank] = true;
+		*ret_new += diagnosis_is_new(server, rank, fault);
 		diagnosis_blame(server, rank, fault, blamed++ == 0);
 	}
 	free(named);
@@ -152,7 +163,9 @@ static int diagnosis_name_late(struct rh_comm_server *server)
 
 static void diagnosis_end_late(struct rh_comm_server *server)
 {
-	if (diagnosis_name_late(server) == 0)
+	int fresh;
+
+	if (diagnosis_name_late(server, &fresh) == 0)
 		diagnosis_append(&server->inquiry.end, "; all ranks have posted it: it is slow, or the limit is short");
 	rh_comm_server_end(server, &server->inquiry.end);
 }
@@ -160,7 +173,12 @@ static void diagnosis_end_late(struct rh_comm_server *server)
 /* Nothing ends. */
 static void diagnosis_report(struct rh_comm_server *server)
 {
-	if (diagnosis_name_late(server) == 0)
+	int fresh;
+	int blamed = diagnosis_name_late(server, &fresh);
+
+	if (blamed > 0 && fresh == 0)
+		return;
+	if (blamed == 0)
 		diagnosis_append(&server->inquiry.end, "; all ranks have posted it: data move slowly, or not at all");
 	(void)fprintf(stderr, "rh_comm: %s\n", server->inquiry.end.text);
 }
@@ -467,6 +485,7 @@ void rh_comm_server_on_stalled(struct rh_comm_server *server, struct server_peer
 		return;
 	peer->stalled = peer->beat;
 	server->inquiry.report = true;
+	server->inquiry.waiting = peer->beat.waiting;
 	diagnosis_open(server, &end);
 }
 

@@ -71,6 +71,7 @@ void rh_comm_server_on_gone(struct rh_comm_server *server, struct server_peer *p
 	if (length != sizeof(one.what))
 		return;
 	memcpy(&one.what, payload, sizeof(one.what));
+	one.what.text[sizeof(one.what.text) - 1] = '\0';
 	gone = rh_comm_server_grow(server->gone, server->gone_count, sizeof(*gone));
 	if (!gone) {
 		(void)shutdown(peer->fd, SHUT_RDWR);
@@ -148,27 +149,24 @@ static void server_check_group(struct rh_comm_server *server, const struct serve
 
 		if (!server_needs_gone(waiting, &server->gone[i]))
 			continue;
-		(void)snprintf(end.text, sizeof(end.text), "rank %d has left a group while rank %d waits for it in %s there",
-		               (int)end.rank, (int)waiting->hello.rank, rh_comm_what_name(waiting->beat.what));
+		(void)snprintf(end.text, sizeof(end.text), "rank %d%s has left it while rank %d waits for it in %s there",
+		               (int)end.rank, server->gone[i].what.text, (int)waiting->hello.rank,
+		               rh_comm_what_name(waiting->beat.what));
 		rh_comm_server_end(server, &end);
 	}
 }
 
-/* Once for each operation, and once more when a slow one turns out to be stopped. */
 static void server_warn(const struct rh_comm_server *server, const struct server_peer *waiting,
                         struct server_peer *peer, int64_t now)
 {
-	uint64_t number = waiting->beat.done + 1;
-	bool silent = server_is_silent(peer, now);
+	const struct server_warned warning = {now, waiting->beat.waiting, server_is_silent(peer, now)};
 
 	/* who is waited for in a collective an inquiry finds */
 	if (waiting->beat.peer == RH_COMM_NO_RANK || waiting->beat.waiting < server->slow || !server->log ||
-	    (peer->warned == number && peer->called_silent >= silent))
+	    !rh_comm_server_warns(peer, &warning))
 		return;
-	peer->warned = number;
-	peer->called_silent = silent;
 	(void)fprintf(stderr, "rh_comm: rank %d at %s is %s: rank %d has waited %lld s for it in %s\n",
-	              (int)peer->hello.rank, peer->address, silent ? "stopped or throttled" : "slow",
+	              (int)peer->hello.rank, peer->address, warning.silent ? "stopped or throttled" : "slow",
 	              (int)waiting->hello.rank, (long long)(waiting->beat.waiting / RH_COMM_SECOND),
 	              rh_comm_what_name(waiting->beat.what));
 }

@@ -16,6 +16,17 @@ bool rh_comm_server_is_rank(const struct server_peer *peer)
 	return peer->stage == SERVER_MEMBER || peer->stage == SERVER_LEFT;
 }
 
+bool rh_comm_server_warns(struct server_peer *peer, const struct server_warned *warning)
+{
+	const struct server_warned *last = &peer->warned;
+
+	if (last->at != 0 && warning->at - warning->waiting <= last->at && warning->waiting < 2 * last->waiting &&
+	    last->silent >= warning->silent)
+		return false;
+	peer->warned = *warning;
+	return true;
+}
+
 /* A frame that cannot be queued for lack of memory would leave the rank waiting: its connection is closed instead. */
 void rh_comm_server_send(struct server_peer *peer, uint32_t kind, const void *head, size_t head_length,
                          const void *data, size_t length)

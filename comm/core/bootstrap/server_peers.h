@@ -17,6 +17,13 @@
 /** Stage of a connection. */
 enum server_stage { SERVER_HELLO, SERVER_PROOF, SERVER_MEMBER, SERVER_LEFT, SERVER_REFUSED };
 
+/** The latest warning about a rank that others wait for. */
+struct server_warned {
+	int64_t at;      /**< when; 0: never */
+	int64_t waiting; /**< microseconds that the wait had taken then */
+	bool silent;     /**< it called the rank stopped */
+};
+
 /** A connection. */
 struct server_peer {
 	int fd;
@@ -28,10 +35,9 @@ struct server_peer {
 	struct rh_comm_beat beat;
 	struct rh_comm_beat stalled; /**< its heartbeat when a stall was reported for it */
 	struct rh_comm_answer answer;
-	int64_t answered;   /**< when the answer arrived; 0: never */
-	int64_t since;      /**< of the connection, then of the last heartbeat */
-	uint64_t warned;    /**< number of the operation for which a warning was printed */
-	bool called_silent; /**< that warning called it stopped */
+	int64_t answered; /**< when the answer arrived; 0: never */
+	int64_t since;    /**< of the connection, then of the last heartbeat */
+	struct server_warned warned;
 	char address[64];
 };
 
@@ -60,6 +66,7 @@ struct server_gone {
 struct server_inquiry {
 	struct rh_comm_end end; /**< sent to all ranks at the end of the inquiry; code 0: only if the ranks have diverged */
 	bool report;            /**< nothing ends: print who is waited for */
+	int64_t waiting;        /**< of a report: microseconds that the wait has taken */
 	int32_t *ranks;         /**< the ranks that are queried; NULL: all */
 	int32_t count;
 	struct server_peer **peers; /**< by rank; NULL: not connected */
@@ -112,6 +119,12 @@ struct rh_comm_server {
 void *rh_comm_server_grow(void *items, size_t count, size_t size);
 /** @return whether the peer has completed the handshake */
 bool rh_comm_server_is_rank(const struct server_peer *peer);
+/**
+ * Whoever waits for a rank, and in whichever operation, one warning is enough: the next one is about a wait that began
+ * after it, or is twice as long, or says that the rank is stopped.
+ * @return whether @p warning about @p peer is due; then it is noted as its latest
+ */
+bool rh_comm_server_warns(struct server_peer *peer, const struct server_warned *warning);
 /** @return the connection of a rank, or NULL */
 struct server_peer *rh_comm_server_find(const struct rh_comm_server *server, int32_t rank);
 /** Queue a frame: @p head, then @p data, each of which may be empty. Without memory the connection is closed. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/os/random.h"
 
+#include <string.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
 
 #include "base/os/clock.h"
@@ -17,6 +19,18 @@ uint64_t rh_random_next(uint64_t *state)
 uint64_t rh_random_below(uint64_t *state, uint64_t below)
 {
 	return rh_random_next(state) % below;
+}
+
+void rh_random_of_process(uint64_t ret_words[2])
+{
+	const void *bytes = (const void *)(uintptr_t)getauxval(AT_RANDOM);
+
+	if (bytes) {
+		memcpy(ret_words, bytes, 2 * sizeof(*ret_words));
+	} else {
+		ret_words[0] = rh_random_seed();
+		ret_words[1] = rh_random_seed();
+	}
 }
 
 uint64_t rh_random_seed(void)

@@ -25,6 +25,12 @@ uint64_t rh_random_below(uint64_t *state, uint64_t below);
 /** @return a seed from the kernel; from the monotonic clock while the kernel has no entropy yet. Never blocks */
 uint64_t rh_random_seed(void);
 /**
+ * Copy the random bytes that the kernel gives a process with its program, without a call of the system: for keys of
+ * hashes, from which nobody can learn them. The same at each call; a child has those of its parent until it starts a
+ * program.
+ */
+void rh_random_of_process(uint64_t ret_words[2]);
+/**
  * Fill @p bytes with @p size (at most 256) bytes that nobody can guess. Never blocks.
  * @return false while the kernel has no entropy yet
  */

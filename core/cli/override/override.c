@@ -22,12 +22,7 @@ typedef int override_fn(struct override_job *job, const char *text, struct rh_er
 
 static int override_read_schema(struct override_job *job, struct rh_error *err)
 {
-	rh_auto(json) pod = NULL;
-	size_t length;
-	const char *text = rh_schema_pod_text(&length);
-	int r = job->schema ? 0 : rh_json_parse(text, length, &pod, err);
-
-	return r < 0 || job->schema ? r : rh_schema_of_kind(job->kind, pod, &job->schema, err);
+	return job->schema ? 0 : rh_schema_of_kind_here(job->kind, &job->schema, err);
 }
 
 /* What makes the object another one is not a field of the job. */

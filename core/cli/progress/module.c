@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "controller/certificate/certificate.h"
-#include "controller/http/httpd.h"
+#include "httpd/certificate.h"
+#include "httpd/httpd.h"
 #include "local/progress/report.h"
 #include "roundhouse/version.h"
 

@@ -248,6 +248,42 @@ static int plan_replicas(const struct rh_session *session, const struct rh_jobs 
 	return r;
 }
 
+/* A claim without "folder" gets a new one. */
+static int plan_add_claim(const struct rh_session *session, const char *name, struct rh_json *claims)
+{
+	const char *folder = rh_volumes_claim(session->config, name);
+	struct rh_json *row = rh_json_new_object();
+
+	if (rh_json_append(claims, row) < 0 || rh_json_set_string(row, "name", name) < 0 ||
+	    (folder && rh_json_set_string(row, "folder", folder) < 0))
+		return RH_ENOMEM;
+	return 0;
+}
+
+static bool plan_has_claim(const struct rh_json *claims, const char *name)
+{
+	const struct rh_json *row = rh_json_first(claims);
+
+	while (row && !rh_text_equal(plan_text(row, "name"), name))
+		row = rh_json_next(row);
+	return row != NULL;
+}
+
+static int plan_claims(const struct rh_session *session, const struct rh_job *job, struct rh_json *claims)
+{
+	for (size_t i = 0; i < job->spec_count; i++) {
+		const struct rh_json *volume = rh_json_first(rh_json_at(job->specs[i].template_, "spec.volumes"));
+
+		for (; volume; volume = rh_json_next(volume)) {
+			const char *name = rh_json_string_at(volume, "persistentVolumeClaim.claimName");
+
+			if (name && !plan_has_claim(claims, name) && plan_add_claim(session, name, claims) < 0)
+				return RH_ENOMEM;
+		}
+	}
+	return 0;
+}
+
 static int plan_job(const struct rh_session *session, const struct rh_jobs *jobs, size_t place,
                     struct rh_json **ret_plan, struct rh_error *err)
 {
@@ -263,6 +299,8 @@ static int plan_job(const struct rh_session *session, const struct rh_jobs *jobs
 		return rh_fail_oom(err);
 	replicas = rh_json_ensure_array(plan, "replicas");
 	r = replicas ? plan_replicas(session, jobs, job, replicas, err) : rh_fail_oom(err);
+	if (r == 0 && plan_claims(session, job, rh_json_ensure_array(plan, "claims")) < 0)
+		r = rh_fail_oom(err);
 	if (r == 0)
 		*ret_plan = rh_take(plan);
 	return r;
@@ -290,6 +328,17 @@ static void plan_print_container(const struct rh_json *container, struct rh_str 
 		rh_str_append(out, "not mapped; the PATH of this shell\n");
 }
 
+static void plan_print_claims(const struct rh_json *claims, struct rh_str *out)
+{
+	const struct rh_json *row = rh_json_first(claims);
+
+	for (; row; row = rh_json_next(row)) {
+		const char *folder = rh_json_string(rh_json_get(row, "folder"));
+
+		rh_str_appendf(out, "  claim %s: %s\n", plan_text(row, "name"), folder ? folder : "a new folder of the run");
+	}
+}
+
 static void plan_print(const struct rh_json *plan, struct rh_str *out)
 {
 	const struct rh_json *row = rh_json_first(rh_json_get(plan, "replicas"));
@@ -304,6 +353,7 @@ static void plan_print(const struct rh_json *plan, struct rh_str *out)
 		for (; container; container = rh_json_next(container))
 			plan_print_container(container, out);
 	}
+	plan_print_claims(rh_json_get(plan, "claims"), out);
 }
 
 int rh_run_print_plan(const struct rh_session *session, const struct rh_jobs *jobs, bool json, struct rh_error *err)

@@ -311,7 +311,8 @@ static const struct rh_option run_option_rows[] = {
 	{"setup", 0, NULL, NULL,
      "make an environment for each image that is not mapped and has the name of a framework, with examples/setup, and "
      "use it; one that is there is used again"},
-	{"volume", 0, "CLAIM=FOLDER", NULL, "let a folder stand for a PersistentVolumeClaim; may be repeated"},
+	{"volume", 0, "CLAIM=FOLDER", NULL,
+     "let a folder stand for a PersistentVolumeClaim, also for one of the files; may be repeated"},
 	{"log-dir", 0, "DIR", NULL,
      "keep every container's output in DIR/JOB/REPLICA/CONTAINER.log; that of an earlier run is moved to DIR/JOB.1, "
      "..."},
@@ -347,8 +348,9 @@ const struct rh_command rh_command_run = {
 		"Every replica becomes processes with the environment that it would have on a cluster, and with an "
 		"address of its\n"
 		"own in 127.0.0.0/8. Restart policies, back-off, deadlines and clean-up are those of the cluster. "
-		"ConfigMaps and\n"
-		"Secrets may stand in the files beside the jobs. FILE may be - for standard input.\n\n"
+		"ConfigMaps,\n"
+		"Secrets and PersistentVolumeClaims may stand in the files beside the jobs; such a claim is a new folder of\n"
+		"the run. FILE may be - for standard input.\n\n"
 		"Before anything starts, all jobs are checked against this machine: programs, files, volumes, ConfigMaps,\n"
 		"Secrets, ports, GPUs. All problems are reported together, each with its fix.\n\n"
 		"Ctrl-C once stops the replicas gracefully, twice at once. Nothing is left behind.\n\n"

@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/os/clock.h"
+#include "cli/progress/written.h"
+#include "cli/run/live.h"
 #include "cli/sweep/start.h"
 #include "local/keep/kept.h"
 #include "local/run.h"
@@ -18,6 +21,9 @@ struct loop_child {
 	pid_t pid; /* 0: none */
 	size_t number;
 };
+
+/* Time after which the row of the trials that run is written again. */
+#define LOOP_STEP (2 * RH_SECOND)
 
 /* The work on a loop. */
 struct loop_work {
@@ -30,6 +36,7 @@ struct loop_work {
 	size_t ended; /* that have a result */
 	int stops;    /* signals that were passed on */
 	bool failed;  /* a trial did not succeed */
+	struct rh_live live;
 };
 
 static bool loop_succeeded(const struct rh_sweep_state *state, size_t number)
@@ -50,7 +57,7 @@ static int loop_fill_values(const struct loop_work *work, size_t number, struct 
 	return values && !out->failed ? 0 : RH_ENOMEM;
 }
 
-static int loop_report(const struct loop_work *work, size_t number, const char *state, const struct rh_json *metric)
+static int loop_report(struct loop_work *work, size_t number, const char *state, const struct rh_json *metric)
 {
 	rh_auto_str values = {0};
 	char buffer[RH_JSON_NUMBER_SIZE];
@@ -58,6 +65,7 @@ static int loop_report(const struct loop_work *work, size_t number, const char *
 
 	if (loop_fill_values(work, number, &values) < 0)
 		return RH_ENOMEM;
+	rh_live_wipe(&work->live);
 	fprintf(stderr, "%s-%04zu%s: %s%s%s (%zu of %zu)\n", rh_json_string(rh_json_get(work->loop->state->plan, "job")),
 	        number, rh_str_text(&values), state, text ? ", " : "", text ? text : "", work->ended, work->count);
 	return 0;
@@ -141,6 +149,7 @@ static void loop_stop(struct loop_work *work)
 {
 	int number = work->stops++ == 0 ? SIGTERM : SIGINT;
 
+	rh_live_wipe(&work->live);
 	if (work->stops == 1)
 		fprintf(stderr, "stopping the trials that run; press Ctrl-C again to kill them\n");
 	for (size_t i = 0; i < work->loop->parallel; i++) {
@@ -205,14 +214,46 @@ static int loop_fill(struct loop_work *work, struct rh_error *err)
 	return r < 0 ? r : 0;
 }
 
+/* "train-0004 step 35/100  2s left". A trial that has written no progress is named alone. */
+static void loop_append_trial(const struct loop_work *work, const struct loop_child *child, struct rh_str *out)
+{
+	const char *path = rh_sweep_state_text(work->loop->state, child->number, "run");
+	rh_auto_kept kept = {0};
+	rh_auto_str far = {0};
+
+	if (path && rh_kept_read(path, &kept) == 0 && kept.state)
+		rh_written_append_run(&kept, &far);
+	rh_str_appendf(out, " | %s-%04zu%s%s", rh_json_string(rh_json_get(work->loop->state->plan, "job")), child->number,
+	               far.length > 0 ? " " : "", rh_str_text(&far));
+}
+
+/* What runs, and how far it is, in the last row of the terminal. */
+static void loop_show(struct loop_work *work)
+{
+	struct rh_str *row = &work->live.status;
+
+	if (!work->live.on || rh_sweep_state_read(work->loop->state, NULL) < 0)
+		return;
+	rh_str_clear(row);
+	rh_str_appendf(row, "%zu of %zu", work->ended, work->count);
+	for (size_t i = 0; i < work->loop->parallel; i++) {
+		if (work->children[i].pid > 0)
+			loop_append_trial(work, &work->children[i], row);
+	}
+	rh_live_show(&work->live);
+}
+
 static int loop_wait(struct loop_work *work, struct rh_error *err)
 {
-	int number = sigwaitinfo(&work->signals, NULL);
+	const struct timespec step = {LOOP_STEP / RH_SECOND, 0};
+	int number = work->live.on ? sigtimedwait(&work->signals, NULL, &step) : sigwaitinfo(&work->signals, NULL);
 
 	if (number == SIGCHLD)
 		return loop_reap(work, err);
 	if (number > 0)
 		loop_stop(work);
+	else
+		loop_show(work);
 	return 0;
 }
 
@@ -236,8 +277,10 @@ static int loop_run(struct loop_work *work, struct rh_error *err)
 
 int rh_sweep_loop(const struct rh_sweep_loop *loop, struct rh_error *err)
 {
-	struct loop_work work = {
-		.loop = loop, .next = 1, .count = rh_json_size(rh_json_get(loop->state->plan, "combinations"))};
+	struct loop_work work = {.loop = loop,
+	                         .next = 1,
+	                         .live = {.on = rh_cli_colour(STDERR_FILENO) && rh_cli_colour(STDOUT_FILENO)},
+	                         .count = rh_json_size(rh_json_get(loop->state->plan, "combinations"))};
 	sigset_t before;
 	int r;
 
@@ -249,6 +292,8 @@ int rh_sweep_loop(const struct rh_sweep_loop *loop, struct rh_error *err)
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigprocmask(SIG_BLOCK, &work.signals, &before);
 	r = loop_run(&work, err);
+	rh_live_wipe(&work.live);
+	rh_live_deinit(&work.live);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r < 0)
 		return r;

@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/os/clock.h"
-#include "controller/certificate/certificate.h"
 #include "controller/certificate/object_watch.h"
+#include "httpd/certificate.h"
 
 #define ROTATION_OBJECT "webhooks"
 /* How long a certificate must be good to be left alone, as V1. */

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 #include "base/json.h"
-#include "controller/http/httpd.h"
 #include "controller/metrics.h"
+#include "httpd/httpd.h"
 
 /** The check of a health page. */
 struct rh_pages_check {

@@ -6,9 +6,9 @@
 #ifndef RH_CONTROLLER_HTTP_WEBHOOK_H
 #define RH_CONTROLLER_HTTP_WEBHOOK_H
 
-#include "controller/http/httpd.h"
 #include "controller/metrics.h"
 #include "host/host.h"
+#include "httpd/httpd.h"
 
 /** Longest AdmissionReview that is read: two objects of etcd's maximum size and their envelope; bytes. */
 #define RH_WEBHOOK_BODY_MAX ((size_t)8 * 1024 * 1024)

@@ -26,11 +26,15 @@ const char *rh_schema_pod_text(size_t *ret_length);
 
 /**
  * @return what jobs of all kinds have in common, as JSON text of *@p ret_length bytes: an object with the OpenAPI v3
- * schemas "runPolicy", "replicaSpec" (its template is a $ref), "status", "PodTemplateSpec" (the fields of a template
- * that a small CRD names) and "PodMetadata"; static storage
+ * schemas "runPolicy", "replicaSpec" (its template is a $ref) and "status"; static storage
  */
 const char *rh_schema_job_text(size_t *ret_length);
-/** Parse rh_schema_job_text(). @param[out] ret_document owned by the caller. @return 0 or RH_ENOMEM */
+/** @return likewise "PodTemplateSpec", the fields of a template that a small CRD names, and "PodMetadata" */
+const char *rh_schema_fields_text(size_t *ret_length);
+/**
+ * Parse rh_schema_job_text() and rh_schema_fields_text() into one object. @param[out] ret_document owned by the caller
+ * @return 0 or RH_ENOMEM
+ */
 int rh_schema_job(struct rh_json **ret_document, struct rh_error *err);
 /**
  * Put the schema of the run policy where the kind has it, with the defaults of rh_kind.run_policy in its descriptions.
@@ -42,12 +46,14 @@ int rh_schema_put_policy(const struct rh_kind *kind, struct rh_json *job, struct
 
 /**
  * Make the schema document of a kind: metadata, runPolicy, its replica map with @p pod (a schema document of pod
- * templates; its definitions are copied), and what rh_kind.spec_schema declares.
+ * templates; it is copied), and what rh_kind.spec_schema declares.
  * @param[out] ret_document owned by the caller
  * @return 0, RH_EPLUGIN (spec_schema is no JSON object) or RH_ENOMEM
  */
 int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, struct rh_json **ret_document,
                       struct rh_error *err);
+/** rh_schema_of_kind() with the pod templates that this build carries. @return likewise */
+int rh_schema_of_kind_here(const struct rh_kind *kind, struct rh_json **ret_document, struct rh_error *err);
 /**
  * Make the schema document of a definition that is no kind of jobs (a row of rh_plugin.resources), with metadata of
  * @p pod. @param[out] ret_document owned by the caller. @return 0 or RH_ENOMEM

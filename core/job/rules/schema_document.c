@@ -43,12 +43,30 @@ static int document_object_of(struct rh_json *parent, const char *key, struct rh
 	return *ret_properties ? 0 : RH_ENOMEM;
 }
 
-int rh_schema_job(struct rh_json **ret_document, struct rh_error *err)
+static int document_common(struct rh_json **ret_document, struct rh_error *err)
 {
 	size_t length;
 	const char *text = rh_schema_job_text(&length);
 
 	return rh_json_parse(text, length, ret_document, err);
+}
+
+int rh_schema_job(struct rh_json **ret_document, struct rh_error *err)
+{
+	static const char *const names[] = {"PodTemplateSpec", "PodMetadata"};
+	rh_auto(json) document = NULL;
+	rh_auto(json) fields = NULL;
+	size_t length;
+	const char *text = rh_schema_fields_text(&length);
+	int r = document_common(&document, err);
+
+	if (r == 0)
+		r = rh_json_parse(text, length, &fields, err);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && r == 0; i++)
+		r = rh_json_set(document, names[i], rh_json_detach(fields, names[i])) < 0 ? rh_fail_oom(err) : 0;
+	if (r == 0)
+		*ret_document = rh_take(document);
+	return r;
 }
 
 /* One row of rh_kind.cel_rules, to where it says. */
@@ -218,26 +236,42 @@ static int document_job(const struct rh_kind *kind, struct rh_json *definitions,
 	return document_spec(kind, rh_json_get(definitions, kind->kind), common, err);
 }
 
+/* Make the document of pod templates that of the kind. */
+static int document_add_kind(const struct rh_kind *kind, struct rh_json *document, struct rh_error *err)
+{
+	rh_auto(json) common = NULL;
+	int r = document_common(&common, err);
+
+	if (r < 0)
+		return r;
+	if (rh_json_set_string(document, "root", kind->kind) < 0)
+		return rh_fail_oom(err);
+	return document_job(kind, rh_json_get(document, "definitions"), common, err);
+}
+
 int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, struct rh_json **ret_document,
                       struct rh_error *err)
 {
-	rh_auto(json) document = rh_json_new_object();
-	rh_auto(json) common = NULL;
-	struct rh_json *definitions = rh_json_copy(rh_json_get(pod, "definitions"));
-	const char *version = rh_json_string_at(pod, "kubernetes");
-	int r;
+	rh_auto(json) document = rh_json_copy(pod);
+	int r = document ? document_add_kind(kind, document, err) : rh_fail_oom(err);
 
-	if (!document || rh_json_set(document, "definitions", definitions) < 0 ||
-	    rh_json_set_string(document, "root", kind->kind) < 0 ||
-	    (version && rh_json_set_string(document, "kubernetes", version) < 0))
-		return rh_fail_oom(err);
-	r = rh_schema_job(&common, err);
 	if (r == 0)
-		r = document_job(kind, definitions, common, err);
-	if (r < 0)
-		return r;
-	*ret_document = rh_take(document);
-	return 0;
+		*ret_document = rh_take(document);
+	return r;
+}
+
+int rh_schema_of_kind_here(const struct rh_kind *kind, struct rh_json **ret_document, struct rh_error *err)
+{
+	rh_auto(json) document = NULL;
+	size_t length;
+	const char *text = rh_schema_pod_text(&length);
+	int r = rh_json_parse(text, length, &document, err);
+
+	if (r == 0)
+		r = document_add_kind(kind, document, err);
+	if (r == 0)
+		*ret_document = rh_take(document);
+	return r;
 }
 
 int rh_schema_of_resource(const struct rh_json *resource, const struct rh_json *pod, struct rh_json **ret_document,

@@ -374,6 +374,11 @@ const char *rh_keep_logs(const struct rh_keep *keep)
 	return keep && keep->state ? keep->logs : NULL;
 }
 
+const char *rh_keep_folder(const struct rh_keep *keep)
+{
+	return keep && keep->state ? keep->folder.path : NULL;
+}
+
 void rh_keep_finish(struct rh_keep *keep, int result)
 {
 	struct rh_keep_end end = {.ended_at = rh_clock_wall()};

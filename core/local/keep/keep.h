@@ -50,6 +50,8 @@ struct rh_run_hooks rh_keep_hooks(struct rh_keep *keep);
 int rh_keep_open(struct rh_keep *keep, const struct rh_keep_start *start, struct rh_error *err);
 /** @return the folder of logs in the run's folder, absolute, borrowed; NULL: nothing is kept */
 const char *rh_keep_logs(const struct rh_keep *keep);
+/** @return the run's folder, absolute, borrowed; NULL: nothing is kept */
+const char *rh_keep_folder(const struct rh_keep *keep);
 /** Write how the run ended. Blocks until the disk has it. @param result an enum rh_run_result */
 void rh_keep_finish(struct rh_keep *keep, int result);
 

@@ -20,6 +20,8 @@
 
 /* Largest file of /proc that is read, in bytes. */
 #define USAGE_FILE_MAX (64U * 1024)
+/* The replica of a process that belongs to none; SIZE_MAX: not known yet. */
+#define USAGE_NONE (SIZE_MAX - 1)
 /* Longest command that is shown, in bytes. */
 #define USAGE_COMMAND_MAX 4096
 
@@ -102,6 +104,7 @@ static int usage_add_replica(struct rh_usage *usage, const struct rh_kept *kept,
 	made = &grown[usage->replica_count++];
 	*made = (struct rh_usage_replica){.job = rh_strdup(rh_json_string(rh_json_get(job, "name"))),
 	                                  .name = rh_strdup(replica),
+	                                  .row = job,
 	                                  .shim = shim,
 	                                  .last_output = usage_last_output(kept, job, replica)};
 	return made->job && made->name ? 0 : RH_ENOMEM;
@@ -241,35 +244,58 @@ static int usage_read_processes(struct rh_usage *usage)
 	return r;
 }
 
-static size_t usage_replica_of(const struct rh_usage *usage, int64_t pid)
+static int usage_compare_pids(const void *a, const void *b)
 {
-	for (size_t i = 0; i < usage->replica_count; i++) {
-		if (usage->replicas[i].shim == pid)
-			return i;
-	}
-	for (size_t i = 0; i < usage->process_count; i++) {
-		if (usage->processes[i].pid == pid)
-			return usage->processes[i].replica;
-	}
-	return SIZE_MAX;
+	int64_t x = ((const struct rh_usage_process *)a)->pid;
+	int64_t y = ((const struct rh_usage_process *)b)->pid;
+
+	return (x > y) - (x < y);
 }
 
-/* A child belongs where its parent does; a child may stand before its parent in the list. */
+struct rh_usage_process *rh_usage_find(const struct rh_usage *usage, int64_t pid)
+{
+	const struct rh_usage_process key = {.pid = pid};
+
+	return usage->process_count > 0
+	           ? bsearch(&key, usage->processes, usage->process_count, sizeof(key), usage_compare_pids)
+	           : NULL;
+}
+
+/* Take over what a parent, or a parent of it, has. Numbers that are used again while they are read may form a circle,
+ * so a way is no longer than there are processes. */
+static void usage_assign_one(const struct rh_usage *usage, struct rh_usage_process *process)
+{
+	const struct rh_usage_process *up = process;
+
+	size_t replica;
+
+	for (size_t i = 0; up && up->replica == SIZE_MAX && i < usage->process_count; i++)
+		up = rh_usage_find(usage, up->parent);
+	replica = up && up->replica != SIZE_MAX ? up->replica : USAGE_NONE;
+	for (struct rh_usage_process *at = process; at && at->replica == SIZE_MAX; at = rh_usage_find(usage, at->parent))
+		at->replica = replica;
+}
+
+/* @param stand whether the shims stand for their replicas, or belong to none */
+static void usage_mark_shims(const struct rh_usage *usage, bool stand)
+{
+	for (size_t i = 0; i < usage->replica_count; i++) {
+		struct rh_usage_process *shim = rh_usage_find(usage, usage->replicas[i].shim);
+
+		if (shim)
+			shim->replica = stand ? i : USAGE_NONE;
+	}
+}
+
+/* A child belongs where its parent does. Each way up is gone once. */
 static void usage_assign(struct rh_usage *usage)
 {
-	bool changed = usage->replica_count > 0;
-
-	while (changed) {
-		changed = false;
-		for (size_t i = 0; i < usage->process_count; i++) {
-			struct rh_usage_process *process = &usage->processes[i];
-
-			if (process->replica != SIZE_MAX)
-				continue;
-			process->replica = usage_replica_of(usage, process->parent);
-			changed = changed || process->replica != SIZE_MAX;
-		}
-	}
+	if (usage->process_count > 1)
+		qsort(usage->processes, usage->process_count, sizeof(*usage->processes), usage_compare_pids);
+	usage_mark_shims(usage, true);
+	for (size_t i = 0; i < usage->process_count; i++)
+		usage_assign_one(usage, &usage->processes[i]);
+	usage_mark_shims(usage, false);
 }
 
 /* Keep the processes of replicas, and look at what costs more than their parents. */
@@ -281,7 +307,7 @@ static int usage_choose(struct rh_usage *usage, bool commands)
 	for (size_t i = 0; i < usage->process_count; i++) {
 		struct rh_usage_process *process = &usage->processes[i];
 
-		if (r < 0 || process->replica == SIZE_MAX) {
+		if (r < 0 || process->replica == USAGE_NONE) {
 			rh_free(process->command);
 			continue;
 		}
@@ -326,14 +352,11 @@ int rh_usage_read_below(const pid_t *shims, size_t count, struct rh_usage *ret_u
 static const struct rh_usage_process *usage_earlier(const struct rh_usage *before,
                                                     const struct rh_usage_process *process)
 {
-	for (size_t i = 0; before && i < before->process_count; i++) {
-		const struct rh_usage_process *old = &before->processes[i];
+	const struct rh_usage_process *old = before ? rh_usage_find(before, process->pid) : NULL;
 
-		if (old->pid == process->pid)
-			return old->cpu <= process->cpu && old->read <= process->read && old->written <= process->written ? old
-			                                                                                                  : NULL;
-	}
-	return NULL;
+	if (!old)
+		return NULL;
+	return old->cpu <= process->cpu && old->read <= process->read && old->written <= process->written ? old : NULL;
 }
 
 void rh_usage_rates(const struct rh_usage *now, const struct rh_usage *before, int64_t time,

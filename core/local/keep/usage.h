@@ -15,7 +15,7 @@
 
 /** One process. Strings are owned. */
 struct rh_usage_process {
-	int64_t pid;
+	int64_t pid; /**< processes of a struct rh_usage ascend by it */
 	int64_t parent;
 	int64_t cpu;     /**< time on processors, microseconds */
 	int64_t memory;  /**< resident, bytes */
@@ -29,9 +29,10 @@ struct rh_usage_process {
 /** One replica with a pod. Strings are owned. */
 struct rh_usage_replica {
 	char *job;
-	char *name;          /**< "worker-1" */
-	int64_t shim;        /**< process that has all others of the pod below it */
-	int64_t last_output; /**< when a log of it last grew, wall-clock microseconds; 0: it has written nothing */
+	char *name;                /**< "worker-1" */
+	const struct rh_json *row; /**< of its job in the state of the run; borrowed from the run */
+	int64_t shim;              /**< process that has all others of the pod below it */
+	int64_t last_output;       /**< when a log of it last grew, wall-clock microseconds; 0: it has written nothing */
 };
 
 /** All of one run. All zero is empty. */
@@ -51,6 +52,8 @@ int rh_usage_read(const struct rh_kept *kept, struct rh_usage *ret_usage);
  * @param[out] ret_usage its replicas are in the order of @p shims; owned by the caller. @return 0 or RH_ENOMEM
  */
 int rh_usage_read_below(const pid_t *shims, size_t count, struct rh_usage *ret_usage);
+/** @return the process @p pid, borrowed from @p usage; NULL: it has none */
+struct rh_usage_process *rh_usage_find(const struct rh_usage *usage, int64_t pid);
 /** What one replica uses. */
 struct rh_usage_rate {
 	size_t processes;

@@ -153,17 +153,52 @@ const char *rh_volumes_claim(const struct rh_config *config, const char *name)
 	return rh_config_setting(config, RH_VOLUMES_SECTION, name);
 }
 
+static bool volumes_has(const struct rh_json *spec, const char *member)
+{
+	const struct rh_json *value = rh_json_get(spec, member);
+
+	return value && rh_json_type(value) != RH_JSON_NULL && !rh_text_equal(rh_json_string(value), "");
+}
+
+bool rh_volumes_is_new(const struct rh_json *claim)
+{
+	const struct rh_json *spec = rh_json_get(claim, "spec");
+
+	return claim && !volumes_has(spec, "volumeName") && !volumes_has(spec, "selector") &&
+	       !volumes_has(spec, "dataSource") && !volumes_has(spec, "dataSourceRef");
+}
+
+/* The folder of a claim that stands in the files beside the job: new at the start of the run, and one for all pods. */
+static int volumes_new_claim(const struct volumes_job *job, const char *claim)
+{
+	const struct rh_pod_context *context = job->context;
+
+	if (strchr(claim, '/') || strchr(context->namespace_, '/'))
+		return rh_fail(job->err, RH_EINVAL, "volume \"%s\": the claim \"%s\" has no valid name", job->volume->name,
+		               claim);
+	rh_free(job->volume->path);
+	job->volume->path = rh_asprintf("%s/%s.%s", context->input->claims_dir, context->namespace_, claim);
+	if (!job->volume->path)
+		return rh_fail_oom(job->err);
+	rh_pod_note(context, "the claim \"%s\" is the folder %s", claim, job->volume->path);
+	return volumes_make_folder(job->volume->path, 0777, job->err);
+}
+
 static int volumes_claim(const struct volumes_job *job, const struct rh_json *source)
 {
+	const struct rh_runtime_spec_input *input = job->context->input;
 	const char *claim = rh_json_string_at(source, "claimName");
-	const char *folder = claim ? rh_volumes_claim(job->context->input->config, claim) : NULL;
+	const char *folder = claim ? rh_volumes_claim(input->config, claim) : NULL;
 
+	job->volume->read_only = rh_json_bool(rh_json_get(source, "readOnly"), false);
+	if (!folder && claim && input->lookup && input->claims_dir &&
+	    rh_volumes_is_new(input->lookup(input->lookup_arg, "PersistentVolumeClaim", job->context->namespace_, claim)))
+		return volumes_new_claim(job, claim);
 	if (!folder)
 		return rh_fail(
 			job->err, RH_EINVAL,
 			"volume \"%s\": the claim \"%s\" has no folder on this machine; name one with --volume '%s=FOLDER'",
 			job->volume->name, claim ? claim : "", claim ? claim : "");
-	job->volume->read_only = rh_json_bool(rh_json_get(source, "readOnly"), false);
 	rh_free(job->volume->path);
 	job->volume->path = rh_strdup(folder);
 	return job->volume->path ? 0 : rh_fail_oom(job->err);

@@ -33,6 +33,12 @@ struct rh_volumes {
 
 /** @return the absolute folder that stands for the claim @p name, borrowed; NULL: there is none */
 const char *rh_volumes_claim(const struct rh_config *config, const char *name);
+/**
+ * @param claim a PersistentVolumeClaim object, or NULL
+ * @return whether it asks for a new volume, as a cluster makes it: not for one that is there (volumeName, selector),
+ * and not for the content of another (dataSource, dataSourceRef)
+ */
+bool rh_volumes_is_new(const struct rh_json *claim);
 /** Free what @p volumes owns. */
 void rh_volumes_deinit(struct rh_volumes *volumes);
 /**

@@ -94,8 +94,12 @@ int rh_preflight_real(const struct rh_preflight_container *container, const char
 static int volumes_check_claim(const struct volumes_check *check, const struct rh_json *source)
 {
 	const char *claim = volumes_text(source, "claimName");
+	const struct rh_manifest *manifest = check->pod->all->manifest;
 	const char *folder = rh_volumes_claim(check->pod->all->config, claim);
 
+	if (!folder && manifest &&
+	    rh_volumes_is_new(rh_manifest_find(manifest, "PersistentVolumeClaim", check->pod->namespace_, claim)))
+		return 0;
 	if (!folder)
 		return rh_findings_add(check->pod->findings, RH_FINDING_ERROR, check->place,
 		                       "the claim \"%s\" has no folder on this machine; name one with --volume '%s=FOLDER'",

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/os/file.h"
+#include "local/keep/place.h"
 #include "local/keep/prune.h"
 #include "local/run/parts.h"
 
@@ -132,6 +133,10 @@ static int folders_open_logs(struct rh_run *run, struct rh_error *err)
 	if (r < 0)
 		return r;
 	if (run->keep && folders_open_keep(run) < 0)
+		return rh_fail_oom(err);
+	run->claims_dir =
+		rh_path_join(rh_keep_folder(run->keep) ? rh_keep_folder(run->keep) : rh_run_dir_path(run->dir), RH_KEEP_CLAIMS);
+	if (!run->claims_dir)
 		return rh_fail_oom(err);
 	logs = rh_keep_logs(run->keep);
 	if (run->log_dir)

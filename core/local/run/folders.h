@@ -14,7 +14,7 @@ struct rh_run;
 /**
  * Make the private folder, the folder in which the run is kept where it is to be kept, and the folder of logs that the
  * user chose, in which what an earlier run left of a job is moved aside; other runs are kept out of it until the jobs
- * are freed. Sets run->dir, run->pods_dir and run->log_dir.
+ * are freed. Sets run->dir, run->pods_dir, run->log_dir and run->claims_dir.
  * @return 0; RH_EINVAL: the folder of logs cannot be made or written, or another run writes there; RH_EIO or RH_ENOMEM
  */
 int rh_run_folders_open(struct rh_run *run, struct rh_error *err);

@@ -14,18 +14,25 @@
 #include "local/run/parts.h"
 #include "local/runtime_spec.h"
 
-static const struct rh_resource run_configmaps = {"v1", "ConfigMap", "configmaps"};
-static const struct rh_resource run_secrets = {"v1", "Secret", "secrets"};
+const struct rh_resource *rh_run_core_resource(const char *api_version, const char *kind)
+{
+	static const struct rh_resource resources[] = {
+		{"v1", "ConfigMap", "configmaps"},
+		{"v1", "Secret", "secrets"},
+		{"v1", "PersistentVolumeClaim", "persistentvolumeclaims"},
+	};
+
+	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+		if (rh_text_equal(api_version, resources[i].api_version) && rh_text_equal(kind, resources[i].kind))
+			return &resources[i];
+	}
+	return NULL;
+}
 
 static const struct rh_resource *jobs_core_resource(const struct rh_json *object)
 {
-	const char *kind = rh_json_string(rh_json_get(object, "kind"));
-
-	if (!rh_text_equal(rh_json_string(rh_json_get(object, "apiVersion")), "v1"))
-		return NULL;
-	if (rh_text_equal(kind, "ConfigMap"))
-		return &run_configmaps;
-	return rh_text_equal(kind, "Secret") ? &run_secrets : NULL;
+	return rh_run_core_resource(rh_json_string(rh_json_get(object, "apiVersion")),
+	                            rh_json_string(rh_json_get(object, "kind")));
 }
 
 /* GPUs that all replicas together ask for: they run at the same time, so fewer are never enough. */

@@ -39,6 +39,9 @@ struct rh_run_job {
 	struct rh_run_judged *judged; /**< owned; NULL: it has not failed, or no first fault was found */
 };
 
+/** @return the resource of a kind whose objects pods may name (ConfigMap, Secret, PersistentVolumeClaim), static
+ * storage; NULL: another kind */
+const struct rh_resource *rh_run_core_resource(const char *api_version, const char *kind);
 /** Parse the jobs of the manifest and check that each can run. @return 0, or negative for what the user can correct */
 int rh_run_jobs_load(struct rh_run *run, struct rh_error *err);
 /** Store the objects of the manifest, and watch jobs and events. @return 0 or a negative status */

@@ -29,7 +29,8 @@
 /** Progress of a run. */
 enum rh_run_state {
 	RH_RUN_GOING,
-	RH_RUN_STOPPING, /**< interrupted or timed out: nothing new starts, all pods are stopped */
+	RH_RUN_JUDGING,  /**< interrupted or timed out: nothing new starts, and ends that are known are still reported */
+	RH_RUN_STOPPING, /**< the first faults are known, and all pods are stopped */
 	RH_RUN_KILLING   /**< likewise, without grace period */
 };
 
@@ -51,6 +52,7 @@ struct rh_run {
 	struct rh_endpoint *endpoint; /**< for reports of progress; NULL: none */
 	char *pods_dir;               /**< folder with the pods' folders */
 	char *log_dir;                /**< absolute */
+	char *claims_dir;             /**< absolute; folder of the claims of the files; made when one is mounted */
 	struct rh_run_job *jobs;
 	size_t job_count;
 	enum rh_run_state state;

@@ -65,9 +65,9 @@ static int64_t run_awaited(void *arg, const struct rh_job *job)
 static const struct rh_json *run_find(void *arg, const char *kind, const char *namespace_, const char *name)
 {
 	const struct rh_run *run = arg;
-	const struct rh_resource resource = {"v1", kind, strcmp(kind, "Secret") == 0 ? "secrets" : "configmaps"};
+	const struct rh_resource *resource = rh_run_core_resource("v1", kind);
 
-	return rh_memory_store_find(run->store, &resource, namespace_, name);
+	return resource ? rh_memory_store_find(run->store, resource, namespace_, name) : NULL;
 }
 
 static const char *run_address(void *arg, const struct rh_json *pod)
@@ -195,7 +195,7 @@ static bool run_all_finished(const struct rh_run *run)
 static void run_step_end(void *arg, int64_t clock)
 {
 	struct rh_run *run = arg;
-	bool over = run->state != RH_RUN_GOING || run_all_finished(run);
+	bool over = run->state > RH_RUN_JUDGING || run_all_finished(run);
 	bool settles =
 		rh_memory_store_pending(run->store) > 0 || (run->state == RH_RUN_GOING && rh_engine_busy(run->engine));
 
@@ -306,6 +306,7 @@ static int run_add_sources(struct rh_run *run, struct rh_error *err)
 		{run_step_limit, run_limit_deadline, run, 1},
 		{run_step_engine, run_engine_deadline, run, 2},
 		{run_step_runner, run_runner_deadline, run, 3},
+		{rh_run_stop_judge, rh_run_stop_judge_deadline, run, 4},
 		{rh_run_stop_step, rh_run_stop_deadline, run, 4},
 		{run_step_end, run_end_deadline, run, 5},
 		{rh_run_terminal_step, rh_run_terminal_deadline, run, 4},
@@ -380,6 +381,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 		.locks = run->locks,
 		.dir = run->pods_dir,
 		.log_dir = run->log_dir,
+		.claims_dir = run->claims_dir,
 		.qualify = run->qualify,
 		.terminal = {run->tty.master, run->tty.job, run->tty.replica, run->tty.container}};
 
@@ -459,6 +461,7 @@ static void run_close(struct rh_run *run)
 		(void)rmdir(run->options->config->state_dir); /* unless another run uses it */
 	rh_free(run->pods_dir);
 	rh_free(run->log_dir);
+	rh_free(run->claims_dir);
 	rh_run_jobs_deinit(run);
 }
 

@@ -12,13 +12,47 @@
 void rh_run_stop(struct rh_run *run, int result)
 {
 	if (run->state == RH_RUN_GOING) {
-		rh_run_faults_give_up(run);
-		run->state = RH_RUN_STOPPING;
+		run->state = RH_RUN_JUDGING;
 		run->result = result;
 		return;
 	}
+	if (run->state == RH_RUN_JUDGING)
+		rh_run_faults_give_up(run);
 	run->state = RH_RUN_KILLING;
 	rh_runner_kill(run->runner, NULL);
+}
+
+/* @return until when shims may report ends of jobs that have not finished; 0: nothing is awaited */
+static int64_t stop_awaited(const struct rh_run *run)
+{
+	int64_t last = 0;
+
+	for (size_t i = 0; i < run->job_count; i++) {
+		const struct rh_run_job *job = &run->jobs[i];
+		int64_t until = job->finished ? 0 : rh_runner_awaited(run->runner, job->log_name);
+
+		last = until > last ? until : last;
+	}
+	return last;
+}
+
+void rh_run_stop_judge(void *arg, int64_t clock)
+{
+	struct rh_run *run = arg;
+
+	(void)clock;
+	/* what the runner has written of reports is seen in the next turn */
+	if (run->state != RH_RUN_JUDGING || stop_awaited(run) > 0 || rh_memory_store_pending(run->store) > 0)
+		return;
+	rh_run_faults_give_up(run);
+	run->state = RH_RUN_STOPPING;
+}
+
+int64_t rh_run_stop_judge_deadline(void *arg)
+{
+	const struct rh_run *run = arg;
+
+	return run->state == RH_RUN_JUDGING ? stop_awaited(run) : RH_NEVER;
 }
 
 /* The longest grace period of the pods. */
@@ -104,9 +138,9 @@ void rh_run_stop_step(void *arg, int64_t clock)
 {
 	struct rh_run *run = arg;
 
-	for (size_t i = 0; i < run->job_count && run->state == RH_RUN_GOING; i++)
+	for (size_t i = 0; i < run->job_count && run->state <= RH_RUN_JUDGING; i++)
 		stop_job(run, &run->jobs[i], clock);
-	if (run->state != RH_RUN_GOING)
+	if (run->state > RH_RUN_JUDGING)
 		stop_all(run, clock);
 }
 
@@ -115,7 +149,7 @@ int64_t rh_run_stop_deadline(void *arg)
 	const struct rh_run *run = arg;
 	int64_t due = run->stop_by;
 
-	for (size_t i = 0; i < run->job_count && run->state == RH_RUN_GOING; i++) {
+	for (size_t i = 0; i < run->job_count && run->state <= RH_RUN_JUDGING; i++) {
 		const struct rh_run_job *job = &run->jobs[i];
 		int64_t at = job->finished && job->succeeded ? stop_due_at(run, job) : RH_NEVER;
 

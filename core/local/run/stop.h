@@ -10,8 +10,13 @@
 
 struct rh_run;
 
-/** Stop the run: its pods by SIGTERM; a second call kills them. @param result RH_RUN_*, of the first call */
+/** Stop the run: its pods by SIGTERM, as soon as the ends that are known are reported, so that the first faults can be
+ * found; a second call kills them. @param result RH_RUN_*, of the first call */
 void rh_run_stop(struct rh_run *run, int result);
+/** Find the first faults of a run that is to stop, once no end is awaited, as a step of the loop; @p arg is the run. */
+void rh_run_stop_judge(void *arg, int64_t clock);
+/** @return when to look next for that, monotonic microseconds; RH_NEVER */
+int64_t rh_run_stop_judge_deadline(void *arg);
 /** Stop the pods that have to stop now, as a step of the loop; @p arg is the run. */
 void rh_run_stop_step(void *arg, int64_t clock);
 /** @return when to look next, monotonic microseconds; RH_NEVER */

@@ -24,6 +24,7 @@ struct rh_runner {
 	struct rh_runtime_spec_machine machine;
 	bool asked_machine; /**< machine is filled */
 	char *program;      /**< path of this program; owned; NULL: unknown */
+	int shim;           /**< roundhouse-shim, opened as a path; owned; -1: none */
 	struct rh_devices devices;
 	bool devices_used[RH_DEVICES_MAX]; /**< given to a pod and locked */
 	int64_t orphans_until;             /**< monotonic time until which to look for orphans of dead shims; 0: none */
@@ -43,6 +44,8 @@ struct rh_runner {
 /** Note in the plan which container of the pod gets the terminal, if one does. @param[out] ret_fd its master, owned by
  * the caller; unchanged: none. @return 0, RH_EIO or RH_ENOMEM */
 int rh_runner_give_terminal(const struct rh_runner_pod *pod, struct rh_json *plan, int *ret_fd, struct rh_error *err);
+/** Open the program of shims, for rh_runner_start(). @return 0, RH_EIO or RH_ENOMEM */
+int rh_runner_open_shim(struct rh_runner *runner, struct rh_error *err);
 /** Create the pod's folders and runtime spec, and start its shim. A pod that can never start becomes RH_RUNNER_REFUSED,
  * with reason and message; after a temporary failure it stays RH_RUNNER_QUEUED. */
 void rh_runner_start(struct rh_runner_pod *pod, const struct rh_json *object, int64_t now);

@@ -456,8 +456,10 @@ static int runner_open(struct rh_runner *runner, struct rh_error *err)
 {
 	const struct rh_runner_options *options = &runner->options;
 	int before = 0;
-	int r;
+	int r = rh_runner_open_shim(runner, err);
 
+	if (r < 0)
+		return r;
 	runner->waits = rh_shim_limits_open_waits("");
 	runner->pods = rh_map_new();
 	runner->noted = rh_map_new();
@@ -483,6 +485,8 @@ int rh_runner_new(const struct rh_runner_options *options, struct rh_runner **re
 	if (!runner)
 		return rh_fail_oom(err);
 	runner->options = *options;
+	runner->shim = -1;
+	runner->waits = -1;
 	r = runner_open(runner, err);
 	if (r < 0)
 		return r;
@@ -584,5 +588,7 @@ void rh_runner_free(struct rh_runner *runner)
 	rh_free(runner->program);
 	if (runner->waits >= 0)
 		(void)close(runner->waits);
+	if (runner->shim >= 0)
+		(void)close(runner->shim);
 	rh_free(runner);
 }

@@ -14,9 +14,8 @@
 #include "base/os/spawn.h"
 #include "local/exec.h"
 #include "local/runner/parts.h"
+#include "roundhouse/version.h"
 
-/* The program itself: what main() was started from, also when its file has been replaced since. */
-#define RUNNER_PROGRAM "/proc/self/exe"
 /* Wait before GPUs that others use are asked for again. */
 #define RUNNER_GPU_PAUSE RH_SECOND
 
@@ -206,6 +205,7 @@ static int start_make_plan(const struct runner_start *start, struct rh_json **re
 	                                      .pods_dir = runner->options.dir,
 	                                      .program = runner->program,
 	                                      .log_dir = start->log_dir,
+	                                      .claims_dir = runner->options.claims_dir,
 	                                      .work_dir = hooks->folder(hooks->arg, start->object),
 	                                      .variables =
 	                                          hooks->variables ? hooks->variables(hooks->arg, start->object) : NULL,
@@ -264,19 +264,38 @@ static int start_make_line(int *ret_ours, int *ret_theirs, struct rh_error *err)
 	return 0;
 }
 
-/* A session of its own from the start: Ctrl-C on the terminal must not reach it. */
-static int start_spawn(int plan, int line, int terminal, pid_t *ret_pid, struct rh_error *err)
+/* All shims of a run are of the file that was there at its start, also when it has been replaced since. */
+int rh_runner_open_shim(struct rh_runner *runner, struct rh_error *err)
 {
-	char name[] = "roundhouse";
-	char command[] = "shim";
-	char *argv[] = {name, command, NULL};
+	rh_auto_free char *folder = NULL, *path = NULL;
+	rh_auto_close int fd = -1;
+
+	if (rh_program_folder(&folder) < 0)
+		return rh_fail_oom(err);
+	if (!folder)
+		return rh_fail(err, RH_EIO, "the folder of this program is not known: is /proc mounted?");
+	path = rh_asprintf("%s/../libexec/roundhouse/roundhouse-shim", folder);
+	if (!path)
+		return rh_fail_oom(err);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	runner->shim = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_FD_SAFE);
+	return runner->shim < 0 ? rh_fail(err, RH_EIO, "cannot open \"%s\": %s", path, strerror(errno)) : 0;
+}
+
+/* A session of its own from the start: Ctrl-C on the terminal must not reach it. */
+static int start_spawn(int shim, int plan, int line, int terminal, pid_t *ret_pid, struct rh_error *err)
+{
+	char name[] = "roundhouse-shim";
+	char version[] = RH_VERSION;
+	char *argv[] = {name, version, NULL};
+	char program[32];
 	const struct rh_spawn_fd fds[] = {{RH_SPAWN_NULL, STDIN_FILENO},
 	                                  {STDIN_FILENO, STDOUT_FILENO},
 	                                  {plan, RH_SHIM_PLAN_FD},
 	                                  {line, RH_SHIM_CHANNEL_FD},
 	                                  {terminal, RH_SHIM_TERMINAL_FD}};
 	const struct rh_spawn how = {
-		.program = RUNNER_PROGRAM,
+		.program = program,
 		.argv = argv,
 		.envp = environ,
 		.place = RH_SPAWN_OWN_SESSION,
@@ -284,6 +303,7 @@ static int start_spawn(int plan, int line, int terminal, pid_t *ret_pid, struct 
 		.fd_count = sizeof(fds) / sizeof(fds[0]) - (terminal < 0 ? 1 : 0),
 	};
 
+	(void)snprintf(program, sizeof(program), "/proc/self/fd/%d", shim);
 	return rh_spawn(&how, ret_pid, err);
 }
 
@@ -340,7 +360,7 @@ static int start_launch(const struct runner_start *start, struct rh_json *plan)
 		r = rh_loop_watch(pod->runner->options.loop, ours, start_on_shim, pod, &pod->watch, start->err);
 	if (r < 0)
 		return r;
-	r = start_spawn(plan_fd, theirs, terminal, &pod->pid, start->err);
+	r = start_spawn(pod->runner->shim, plan_fd, theirs, terminal, &pod->pid, start->err);
 	if (r < 0) {
 		pod->pid = 0;
 		rh_loop_unwatch(rh_take(pod->watch));

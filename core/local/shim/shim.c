@@ -18,8 +18,6 @@
 #include "local/shim/mounts.h"
 #include "local/shim/pod.h"
 
-/* Exit status when there is no plan to carry out. */
-#define SHIM_NO_PLAN 2
 /* Longest sleep, so that a missed event only delays. */
 #define SHIM_SLEEP_MAX (60 * RH_SECOND)
 /* Descriptors that are watched beside the containers' pipes. */
@@ -231,9 +229,9 @@ int rh_shim_main(void)
 	struct rh_error err = {0};
 
 	if (shim_prepare(&shim, &err) < 0) {
-		(void)fprintf(stderr, "roundhouse shim: %s\n", err.message);
+		(void)fprintf(stderr, "roundhouse-shim: %s\n", err.message);
 		rh_shim_channel_note(&shim.line, err.message);
-		return SHIM_NO_PLAN;
+		return RH_SHIM_NO_PLAN;
 	}
 	shim_loop(&shim);
 	shim_write_record(&shim);

@@ -39,12 +39,24 @@ static void test_random__seeds_differ(void **state)
 	assert_true(rh_random_seed() != rh_random_seed());
 }
 
+static void test_random__a_process_has_its_own(void **state)
+{
+	uint64_t words[2] = {0}, again[2] = {0};
+
+	(void)state;
+	rh_random_of_process(words);
+	rh_random_of_process(again);
+	assert_memory_equal(words, again, sizeof(words));
+	assert_true(words[0] != words[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random__is_splitmix64),
 		cmocka_unit_test(test_random__below_stays_in_its_range),
 		cmocka_unit_test(test_random__seeds_differ),
+		cmocka_unit_test(test_random__a_process_has_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

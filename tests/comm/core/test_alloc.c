@@ -206,7 +206,7 @@ static void begin_world(struct world *world)
 	}
 }
 
-/* @return whether an allocation failed */
+/* @return whether the victim did not end well: an allocation failed, or a limit of time passed before that one */
 static bool end_world(const struct world *world)
 {
 	const struct shortage *shortage = &world->shortage;
@@ -223,7 +223,7 @@ static bool end_world(const struct world *world)
 			fail_msg("victim %d, allocation %ld, %ld fail: rank %d ends with %d", (int)shortage->victim,
 			         shortage->first, shortage->count, (int)rank, ends[rank]);
 	}
-	return ends[shortage->victim] == RAN_OUT || ends[shortage->victim] == SURVIVED;
+	return ends[shortage->victim] != ENDED_WELL;
 }
 
 /* A port that no world of the batch has got. */

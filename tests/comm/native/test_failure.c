@@ -408,8 +408,9 @@ static int wait_in_group(struct rh_comm *comm, const struct leaving *leaving, st
 	if (r == 0 && value == 2 && rh_comm_rank(comm) == 0) {
 		op.what = leaving->what;
 		r = rh_comm_run(group, &op, &err);
-		if (r != RH_COMM_EPEER || err.rank != 1 || !strstr(err.text, "rank 1 has left a group while rank 0 waits"))
-			(void)fprintf(stderr, "rank 0: %d, rank %d: %s\n", (int)r, (int)err.rank, err.text);
+		(void)fprintf(stderr, "rank 0: %d, rank %d: %s\n", (int)r, (int)err.rank, err.text);
+		if (leaving->stays && !strstr(err.text, "rank 1 of the group of ranks 1, 0 has left it while rank 0 waits"))
+			r = 1;
 		r = r == RH_COMM_EPEER && err.rank == 1 ? 0 : r;
 	}
 	rh_comm_free(group);
@@ -495,13 +496,18 @@ static void await_text(const char *path, const char *text)
 		(void)usleep(100000);
 }
 
+/* Of a rank that is stopped for longer. A keepalive probe is answered when the process that holds the lock of the
+ * socket lets it go, and on a busy machine that may get no processor for a second. */
+#define DEATH "3"
+#define LONGER_THAN_DEATH_US 4000000
+
 /* Stopped for longer than the death timeout: its host answers, so it is named, and lives. */
 static void check_stop(bool no_shm, const struct often *often)
 {
 	static const char *const env[] = {"RH_COMM_SLOW=1", NULL};
 	char log[] = "/tmp/rh-comm-test-XXXXXX";
 	struct ranks_plan plan = {
-		.world = 3, .no_shm = no_shm, .death = "1", .log = log, .env = env, .fn = reduce_often, .arg = often};
+		.world = 3, .no_shm = no_shm, .death = DEATH, .log = log, .env = env, .fn = reduce_often, .arg = often};
 	struct ranks ranks;
 
 	assert_true(close(mkstemp(log)) == 0);
@@ -509,6 +515,7 @@ static void check_stop(bool no_shm, const struct often *often)
 	await_text(log, "rank 1 runs");
 	(void)kill(ranks.pids[1], SIGSTOP);
 	await_text(log, "it waited for rank 1 at 127.0.0.1 (stopped or throttled)");
+	(void)usleep(LONGER_THAN_DEATH_US);
 	(void)kill(ranks.pids[1], SIGCONT);
 	for (int32_t rank = 0; rank < plan.world; rank++)
 		assert_int_equal(ranks_wait(&ranks, rank), 0);
@@ -518,13 +525,13 @@ static void check_stop(bool no_shm, const struct often *often)
 	(void)unlink(log);
 }
 
-/* While rank 0 is stopped, and the server with it, the others warn themselves. Longer than the death timeout. */
+/* While rank 0 is stopped, and the server with it, the others warn themselves. */
 static void test_failure__rank_0_may_be_stopped(void **state)
 {
 	static const struct often often = {300, 1000, 1000};
 	static const char *const env[] = {"RH_COMM_SLOW=1", NULL};
 	char log[] = "/tmp/rh-comm-test-XXXXXX";
-	struct ranks_plan plan = {.world = 3, .death = "1", .log = log, .env = env, .fn = reduce_often, .arg = &often};
+	struct ranks_plan plan = {.world = 3, .death = DEATH, .log = log, .env = env, .fn = reduce_often, .arg = &often};
 	struct ranks ranks;
 
 	(void)state;
@@ -533,6 +540,7 @@ static void test_failure__rank_0_may_be_stopped(void **state)
 	await_text(log, "rank 0 runs");
 	(void)kill(ranks.pids[0], SIGSTOP);
 	await_text(log, "rank 0 is stopped or throttled: rank 1 has waited");
+	(void)usleep(LONGER_THAN_DEATH_US);
 	(void)kill(ranks.pids[0], SIGCONT);
 	for (int32_t rank = 0; rank < plan.world; rank++)
 		assert_int_equal(ranks_wait(&ranks, rank), 0);

@@ -531,6 +531,65 @@ def detail():
         dist.destroy_process_group()
 
 
+# collectives of as many elements on all ranks, whose shapes differ
+SHAPED = {
+    "all_reduce": lambda torch, dist, shape, world: dist.all_reduce(torch.ones(shape)),
+    "broadcast": lambda torch, dist, shape, world: dist.broadcast(torch.ones(shape), 0),
+    "reduce": lambda torch, dist, shape, world: dist.reduce(torch.ones(shape), 0),
+    "all_gather": lambda torch, dist, shape, world: dist.all_gather([torch.empty(6) for _ in range(world)],
+                                                                    torch.ones(shape)),
+    "all_gather_into_tensor": lambda torch, dist, shape, world: dist.all_gather_into_tensor(torch.empty(6 * world),
+                                                                                            torch.ones(shape)),
+    "reduce_scatter": lambda torch, dist, shape, world: dist.reduce_scatter(torch.empty(shape), [torch.ones(shape)]
+                                                                            * world),
+}
+
+
+@kit.case
+def shapes():
+    """Tensors of as many elements in other shapes are alike, as with gloo."""
+    torch, dist, rank, world = start()
+    gloo = dist.new_group(backend="gloo")
+    for group in (None, gloo):
+        t = full(torch, rank, *((3, 2) if rank == 1 else (2, 3)))
+        dist.all_reduce(t, group=group)
+        assert (t == sum(in_ranks(world))).all()
+        t = full(torch, rank, *((6,) if rank == 1 else (2, 3)))
+        dist.broadcast(t, 0, group=group)
+        assert (t == 1).all()
+    for call in SHAPED.values():
+        call(torch, dist, (3, 2) if rank == 1 else (2, 3), world)
+    dist.barrier()
+
+
+@kit.case
+def detail_of_shapes():
+    """Under TORCH_DISTRIBUTED_DEBUG=DETAIL all ranks refuse them, and name who differs; the group goes on."""
+    torch, dist, rank, world = start()
+    pair = dist.new_group([1, 2])
+    for name, call in SHAPED.items():
+        text = fault_of(lambda: call(torch, dist, (3, 2) if rank == 1 else (2, 3), world))
+        assert ": rank 1 " in text and "of shape [3, 2], rank 0 of shape [2, 3]" in text, (name, text)
+    if rank > 0:
+        text = fault_of(lambda: dist.all_reduce(torch.ones(rank, 2 // rank), group=pair))
+        assert ": rank 2 allreduce of shape [2, 1], rank 1 of shape [1, 2]" in text, text
+    # what may differ: lengths of gathered parts, and what a root alone has
+    out = [torch.empty(i + 1) for i in range(world)]
+    dist.all_gather(out, full(torch, rank, rank + 1))
+    assert [float(o[0]) for o in out] == in_ranks(world)
+    got = torch.empty(2)
+    dist.scatter(got, [full(torch, i, 2) for i in range(world)] if rank == 1 else None, 1)
+    assert (got == rank + 1).all()
+    objects = [None] * world
+    dist.all_gather_object(objects, "x" * rank)
+    assert objects == ["x" * i for i in range(world)]
+    model = torch.nn.parallel.DistributedDataParallel(network(0))
+    loss_of(model, rank, 0).backward()
+    t = full(torch, rank, 4)
+    dist.all_reduce(t)
+    assert (t == sum(in_ranks(world))).all()
+
+
 @kit.case
 def detail_of_others():
     """The backends beside rh are checked by torch, as they are where torch makes them."""
@@ -628,6 +687,12 @@ class Torch2(kit.Ranks):
 
     def test_detail_names_the_rank_that_differs(self):
         self.run_case("detail", further={"TORCH_DISTRIBUTED_DEBUG": "DETAIL", "TEST_PORTS": kit.free_ports(4)})
+
+    def test_shapes_of_one_size_are_alike(self):
+        self.run_case("shapes", 2)
+
+    def test_detail_names_the_rank_whose_shape_differs(self):
+        self.run_case("detail_of_shapes", further={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"})
 
     def test_detail_checks_the_backends_beside(self):
         self.run_case("detail_of_others", further={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"})

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/os/clock.h"
 #include "base/support.h"
-#include "controller/certificate/certificate.h"
+#include "httpd/certificate.h"
 #include "kube/fake_http.h"
 
 #define SECRET "/api/v1/namespaces/kubeflow/secrets/cert"

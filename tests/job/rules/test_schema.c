@@ -294,6 +294,22 @@ static void test_schema__kind_without_own_fields(void **state)
 }
 
 /* Every allocation in turn fails: an error, never a crash or a leak. */
+static void test_schema__of_this_build(void **state)
+{
+	rh_auto(json) pod = pod_schema();
+	rh_auto(json) copied = NULL;
+	rh_auto(json) made = NULL;
+
+	(void)state;
+	assert_int_equal(rh_schema_of_kind(&kind, pod, &copied, NULL), 0);
+	assert_int_equal(rh_schema_of_kind_here(&kind, &made, NULL), 0);
+	assert_true(rh_json_equal(copied, made));
+	assert_string_equal(rh_json_string_at(made, "root"), "TryJob");
+	/* what only small definitions name is not among them */
+	assert_non_null(rh_json_at(made, "definitions.PodTemplateSpec.properties.spec"));
+	assert_null(rh_json_at(made, "definitions.PodMetadata"));
+}
+
 static void test_schema__out_of_memory(void **state)
 {
 	static const char text[] = "spec: {moed: fast, pairs: [{value: 1}], any: {}, one: {}, all: ab}";
@@ -327,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_schema__limits_of_what_is_refused),
 		cmocka_unit_test(test_schema__plugin_with_a_bad_schema),
 		cmocka_unit_test(test_schema__kind_without_own_fields),
+		cmocka_unit_test(test_schema__of_this_build),
 		cmocka_unit_test(test_schema__out_of_memory),
 	};
 

@@ -32,8 +32,8 @@ class Wrap:
     its time.
     """
 
-    def __init__(self, folder, count, words):
-        self.folder, self.count, self.words = folder, count, words
+    def __init__(self, folder, count, name, words):
+        self.folder, self.count, self.name, self.words = folder, count, name, words
         self.chunks, self.stopped, self.begin = [], None, time.clock_gettime(time.CLOCK_MONOTONIC)
         self.child = None
 
@@ -79,7 +79,7 @@ class Wrap:
             # what it started may hold the pipe
             reader.join(1.0)
         code = self.child.returncode
-        made = self.folder / os.environ["HOSTNAME"].removeprefix("job-")
+        made = self.folder / self.name
         made.write_text(json.dumps({"begin": self.begin, "chunks": self.chunks, "stopped": self.stopped, "ended": ended,
                                     "code": code,
                                     "file": errors.read_text(errors="replace") if errors.exists() else None}))
@@ -155,10 +155,9 @@ def record(program, way):
         raws = pathlib.Path(folder, "raw")
         raws.mkdir()
 
-        def wrap(words):
-            """The recorder's own name of the container is the pod's name and its container's."""
+        def wrap(words, container=""):
             return ["/usr/bin/python3", "-S", str(HERE / "record.py"), "--wrap", str(raws),
-                    str(way.recorded_containers()), *words]
+                    str(way.recorded_containers()), container, *words]
         job = pathlib.Path(folder, "job.yaml")
         job.write_text(json.dumps(way.job(way.commands(), wrap=wrap)))
         settings = pathlib.Path(folder, "roundhouse.ini")
@@ -195,7 +194,9 @@ def write(path, made):
 
 def main():
     if sys.argv[1] == "--wrap":
-        Wrap(pathlib.Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]).run()
+        # the pod's name without the job's, and, but for main containers, the container's
+        name = ".".join(filter(None, [os.environ["HOSTNAME"].removeprefix("job-"), sys.argv[4]]))
+        Wrap(pathlib.Path(sys.argv[2]), int(sys.argv[3]), name, sys.argv[5:]).run()
         return
     sys.path.insert(0, str(HERE))
     import ways

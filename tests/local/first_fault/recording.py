@@ -10,7 +10,7 @@ NAMES = re.compile(r"\bjob-(?=master|worker|launcher|chief|ps)")
 
 
 def load(way):
-    """Pod's name without the job's, to what its container did."""
+    """Pod's name without the job's, and ".proxy" for the container beside, to what it did."""
     path = RECORDED / f"{way.recorded_as or way.name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plays what a container did, in its place: usage: replay FOLDER. FOLDER/POD, POD being $HOSTNAME, says what to do, one
- * step a line (times in microseconds since all replicas of the job have started):
+ * Plays what a container did, in its place: usage: replay FOLDER [CONTAINER]. FOLDER/POD, POD being $HOSTNAME, with
+ * ".CONTAINER" where it is given, says what to do, one step a line (times in microseconds since all replicas of the job
+ * have started):
  *
  *   meet COUNT       the replicas of the job, in FOLDER/JOB.meet.ATTEMPT; first
  *   out AT LENGTH    and LENGTH bytes of output follow
@@ -33,7 +34,7 @@
 struct play {
 	FILE *steps;
 	const char *folder;
-	const char *pod;
+	const char *pod; /* and container */
 	int64_t begin;
 	long term; /* place of the steps that follow SIGTERM, or -1 */
 };
@@ -234,14 +235,18 @@ static long play_find_term(FILE *steps)
 
 int main(int argc, char **argv)
 {
-	struct play play = {.folder = argc == 2 ? argv[1] : ".", .pod = getenv("HOSTNAME")};
-	char text[4096];
+	const char *pod = getenv("HOSTNAME");
+	struct play play = {.folder = argc >= 2 ? argv[1] : "."};
+	char text[4096], name[512];
 	sigset_t term;
+
+	snprintf(name, sizeof(name), "%s%s%s", pod ? pod : "", argc == 3 ? "." : "", argc == 3 ? argv[2] : "");
+	play.pod = name;
 
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, NULL);
-	snprintf(text, sizeof(text), "%s/%s", play.folder, play.pod ? play.pod : "");
+	snprintf(text, sizeof(text), "%s/%s", play.folder, play.pod);
 	play.steps = fopen(text, "re");
 	if (!play.steps)
 		play_fail(text);

@@ -38,6 +38,7 @@ def job_of(way, folder, replay, chance, deadline):
         return way_with(way_with(way, "LATE", late), "LOCK", lock).job(way.commands(), name=way.name,
                                                                        deadline=deadline), 0
     hang = recording.write(folder, way, way.name, chance)
+    way = ways.dataclasses.replace(way, proxy=way.proxy and [replay, str(folder), "proxy"])
     commands = {kind: [replay, str(folder)] if recorded(way, kind) else way.commands()[kind] for kind in way.types}
     return way.job(commands, name=way.name, deadline=deadline), hang
 
@@ -125,7 +126,7 @@ class Play:
     def have_failed(self, run):
         """Whether the run has seen the end of each replica that ends in the recording. A busy machine may come to it
         after the time of the run."""
-        return all(f"{way.name}-{name}" in run.ended_pods for way in self.rows if not way.live
+        return all(f"{way.name}-{name}".partition(".")[0] in run.ended_pods for way in self.rows if not way.live
                    for name, one in recording.load(way).items() if one["end"] is not None)
 
     def interrupt(self, run, folder, hang, patience):

@@ -76,6 +76,8 @@ class Way:
     annotations: dict = dataclasses.field(default_factory=dict)
     # commands of types that have another than `words`; None: none, it is the kind's own
     others: dict = dataclasses.field(default_factory=dict)
+    # command of a container "proxy" beside each main one, which is recorded as that is; all share the volume $DATA
+    proxy: list = None
     # shell scripts, which need no recording: $LATE is a random pause
     live: bool = False
     # longest pause that stays as it was recorded, in milliseconds; longer where peers are late by more than Roundhouse
@@ -106,7 +108,7 @@ class Way:
         return {kind: self.others.get(kind, self.words) for kind in self.types}
 
     def recorded_containers(self):
-        return sum(count for kind, count in self.types.items() if self.commands()[kind])
+        return sum(count for kind, count in self.types.items() if self.commands()[kind]) * (2 if self.proxy else 1)
 
     def environment(self):
         """Further variables of the run."""
@@ -115,18 +117,20 @@ class Way:
             made["PYTHONPATH"] = str(SOURCE / "comm" / "python")
         return made
 
-    def template(self, command):
+    def template(self, command, proxy):
         env = [{"name": key, "value": value} for key, value in self.env.items()]
         container = {"name": KINDS[self.kind][1], "image": "none", "env": env, **self.container}
         if command:
             container["command"] = command
         pod = dict(self.pod)
-        return {"spec": {"containers": [container, *pod.pop("beside", [])], **pod}}
+        beside = [container | {"name": "proxy", "command": proxy}] if proxy else pod.pop("beside", [])
+        return {"spec": {"containers": [container, *beside], **pod}}
 
-    def job(self, commands, name="job", wrap=lambda words: words, deadline=60):
+    def job(self, commands, name="job", wrap=lambda words, *container: words, deadline=60):
         """The job's object. deadline: activeDeadlineSeconds of a row that ends by it."""
         specs = {kind: {"replicas": count, "restartPolicy": self.policy,
-                        "template": self.template(commands[kind] and wrap(commands[kind]))} for kind,
+                        "template": self.template(commands[kind] and wrap(commands[kind]),
+                                                  self.proxy and wrap(self.proxy, "proxy"))} for kind,
                  count in self.types.items()}
         policy = {"runPolicy": {"activeDeadlineSeconds": deadline}} if self.ending == "deadline" else {}
         return {"apiVersion": "kubeflow.org/v1", "kind": self.kind, "metadata": {"name": name,
@@ -311,6 +315,12 @@ def mpirun_ways():
     ]
 
 
+def volume(**more):
+    """A volume in memory at /data."""
+    return {"pod": {"volumes": [{"name": "data", "emptyDir": {"medium": "Memory", **more}}]},
+            "container": {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}}
+
+
 def comm_ways():
     """rh_comm, backend native: its error names the rank that died."""
     worker, shard = ("Worker-1",), r"ValueError: shard 7 of the data set holds a label 12"
@@ -318,6 +328,7 @@ def comm_ways():
     def way(name, what, program, culprit=worker, says="", never=("PeerError", "AbortedError"), rank=2, limit=None,
             **more):
         env = {"COLLECTIVE_SECONDS": str(limit), "RH_COMM_INIT_TIMEOUT": str(limit)} if limit else {}
+        env |= {"DATA": "/data"} if "container" in more else {}
         return Way(f"rhcomm-{name}", what, "rh_comm", "rh_comm", ["/usr/bin/python3", str(PROGRAMS / "comm_train.py"),
                                                                   program, str(rank)],
                    culprit, says, never, env=env, annotations={"roundhouse.dev/comm": "native"}, **more)
@@ -330,6 +341,14 @@ def comm_ways():
         way("hangs", "a rank hangs in its data loader", "hangs", says="reading shard 7", limit=5),
         way("hangs-before-init", "a rank hangs before it joins", "hangs_before_init", says="downloading the data set",
             limit=5),
+        way("sidecar-fails", "a container beside the main one fails, which then misses it", "asks_proxy", **volume(),
+            says="proxy: the certificate of the data store has expired",
+            never=("PeerError", "AbortedError", "Connection refused"),
+            by="of two containers of a pod, the one that failed first",
+            proxy=["/usr/bin/python3", str(PROGRAMS / "proxy.py"), "worker-1"]),
+        # a volume in memory is as small as it says where it can be mounted
+        way("disk-full", "the volume of a rank's checkpoints is full", "fills_disk", **volume(sizeLimit="128Ki"),
+            says=r"OSError: \d+ requested and \d+ written"),
         *(Way(f"rhcomm-ps-{name}", f"a parameter server {what}", "rh_comm", "rh_comm",
               ["/usr/bin/python3", str(PROGRAMS / "ps_train.py"), name, "ps0"], ("PS-0",),
               says, ("PeerError",), kind="TFJob", types={"Chief": 1, "PS": 2, "Worker": 2},
@@ -416,9 +435,7 @@ def other_ways():
         # a volume in memory is as small as it says where it can be mounted
         way("disk-full", "a volume is full for one container",
             beside_peers("dd if=/dev/zero of=$DATA/checkpoint bs=64k count=64 && dd if=/dev/zero of=/dev/full count=1"),
-            worker, "No space left on device", never=(CLOSED,), env={"DATA": "/data"},
-            pod={"volumes": [{"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "128Ki"}}]},
-            container={"volumeMounts": [{"name": "data", "mountPath": "/data"}]}),
+            worker, "No space left on device", never=(CLOSED,), env={"DATA": "/data"}, **volume(sizeLimit="128Ki")),
         way("no-command", "the command is not there", waits, ("Worker-0",),
             # the variable keeps it from being looked for before the start
             r'cannot start "/nowhere/\$\(GONE\)": no such file', types=two, others={"Worker": ["/nowhere/$(GONE)"]},

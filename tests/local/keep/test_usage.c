@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "local/keep/usage.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 /* clang-format off */
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,11 +63,69 @@ static void test_usage__a_number_that_is_used_again(void **state)
 	assert_float_equal(rate.read, 10, 1e-9);
 }
 
+/* Processes below this one, each the child of the one before, which live until the pipe closes. */
+static void start_chain(int depth, int alive, int ids)
+{
+	pid_t pid = depth > 0 ? fork() : -1;
+	char byte;
+
+	if (pid != 0)
+		return;
+	pid = getpid();
+	assert_int_equal(write(ids, &pid, sizeof(pid)), sizeof(pid));
+	start_chain(depth - 1, alive, ids);
+	while (read(alive, &byte, 1) > 0)
+		;
+	(void)waitpid(-1, NULL, 0);
+	_exit(0);
+}
+
+/* A process is its nearest shim's, however deep it is; shims are none of them. */
+static void test_usage__processes_below_shims(void **state)
+{
+	enum { DEPTH = 20, SECOND = 7 };
+	pid_t chain[DEPTH];
+	int alive[2];
+	int ids[2];
+	struct rh_usage usage;
+	size_t found[2] = {0, 0};
+
+	(void)state;
+	assert_int_equal(pipe2(alive, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(ids, O_CLOEXEC), 0);
+	if (fork() == 0) {
+		(void)close(alive[1]);
+		start_chain(DEPTH, alive[0], ids[1]);
+		(void)waitpid(-1, NULL, 0);
+		_exit(0);
+	}
+	for (int i = 0; i < DEPTH; i++)
+		assert_int_equal(read(ids[0], &chain[i], sizeof(chain[i])), sizeof(chain[i]));
+	assert_int_equal(rh_usage_read_below((const pid_t[]){chain[0], chain[SECOND]}, 2, &usage), 0);
+	for (size_t i = 0; i < usage.process_count; i++) {
+		assert_true(i == 0 || usage.processes[i - 1].pid < usage.processes[i].pid);
+		assert_true(usage.processes[i].replica < 2);
+		found[usage.processes[i].replica]++;
+	}
+	assert_int_equal(found[0], SECOND - 1);
+	assert_int_equal(found[1], DEPTH - 1 - SECOND);
+	assert_null(rh_usage_find(&usage, chain[0]));
+	assert_null(rh_usage_find(&usage, chain[SECOND]));
+	assert_int_equal(rh_usage_find(&usage, chain[DEPTH - 1])->replica, 1);
+	rh_usage_deinit(&usage);
+	(void)close(alive[1]);
+	(void)waitpid(-1, NULL, 0);
+	(void)close(alive[0]);
+	(void)close(ids[0]);
+	(void)close(ids[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_usage__rates_are_those_of_each_replica),
 		cmocka_unit_test(test_usage__a_number_that_is_used_again),
+		cmocka_unit_test(test_usage__processes_below_shims),
 	};
 
 	return cmocka_run_group_tests_name("local/keep/usage", tests, NULL, NULL);

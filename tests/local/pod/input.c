@@ -37,7 +37,11 @@ static const char objects_text[] =
 	"- {kind: ConfigMap, metadata: {name: broken}, data: {number: 5}}\n"
 	"- {kind: Secret, metadata: {name: login}, data: {user: YWRh, zero: AGEA, password: c2VjcmV0},\n"
 	"   stringData: {password: newer, plain: text}}\n"
-	"- {kind: Secret, metadata: {name: garbled}, data: {x: '!!!'}}\n";
+	"- {kind: Secret, metadata: {name: garbled}, data: {x: '!!!'}}\n"
+	"- {kind: PersistentVolumeClaim, metadata: {name: new}, spec: {volumeName: ''}}\n"
+	"- {kind: PersistentVolumeClaim, metadata: {name: ../new}}\n"
+	"- {kind: PersistentVolumeClaim, metadata: {name: chosen}, spec: {selector: {matchLabels: {a: b}}}}\n"
+	"- {kind: PersistentVolumeClaim, metadata: {name: copied}, spec: {dataSource: {kind: VolumeSnapshot, name: s}}}\n";
 
 static const char *const environment[] = {"PATH=/usr/bin:/bin", "HOME=/home/ada", "HOSTNAME=machine", "PWD=/old", NULL};
 
@@ -73,6 +77,7 @@ int test_pod_setup(void **state)
 	(void)umask(077);
 	test->folder = test_scratch();
 	test->pod_dir = rh_path_join(test->folder, "pod");
+	test->claims_dir = rh_path_join(test->folder, "claims");
 	test->config = rh_config_new();
 	test->pod = test_pod_yaml(pod_text);
 	test->objects = test_pod_yaml(objects_text);
@@ -84,6 +89,7 @@ int test_pod_setup(void **state)
 	                                             .environment = environment,
 	                                             .pod_dir = test->pod_dir,
 	                                             .log_dir = "/logs",
+	                                             .claims_dir = test->claims_dir,
 	                                             .work_dir = "/jobs",
 	                                             .pod_ip = "127.1.0.3"};
 	test->context = (struct rh_pod_context){.input = &test->input,
@@ -105,6 +111,7 @@ int test_pod_teardown(void **state)
 	rh_config_free(test->config);
 	rh_str_deinit(&test->notes);
 	rh_free(test->pod_dir);
+	rh_free(test->claims_dir);
 	test_scratch_remove(test->folder);
 	rh_free(test);
 	return 0;

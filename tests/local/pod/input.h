@@ -11,11 +11,12 @@
 
 /** Everything that a test needs. */
 struct test_pod {
-	char *folder; /**< of this test; the pod's directory is "pod" in it */
+	char *folder; /**< of this test; the pod's directory is "pod" in it, that of claims "claims" */
 	char *pod_dir;
+	char *claims_dir;
 	struct rh_config *config;
 	struct rh_json *pod;
-	struct rh_json *objects; /**< ConfigMaps and Secrets */
+	struct rh_json *objects; /**< ConfigMaps, Secrets and claims */
 	struct rh_str notes;
 	struct rh_runtime_spec_input input;
 	struct rh_pod_context context;

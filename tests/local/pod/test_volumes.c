@@ -88,6 +88,9 @@ static void test_volumes__refused(void **state)
 	} rows[] = {
 		{"persistentVolumeClaim: {claimName: c}", RH_EINVAL,
 	     "volume \"v\": the claim \"c\" has no folder on this machine; name one with --volume 'c=FOLDER'"},
+		{"persistentVolumeClaim: {claimName: chosen}", RH_EINVAL, "--volume 'chosen=FOLDER'"},
+		{"persistentVolumeClaim: {claimName: copied}", RH_EINVAL, "--volume 'copied=FOLDER'"},
+		{"persistentVolumeClaim: {claimName: ../new}", RH_EINVAL, "the claim \"../new\" has no valid name"},
 		{"nfs: {server: s, path: /}", RH_EINVAL, "nfs"},
 		{"configMap: {name: none}", RH_ENOENT, "volume \"v\": configmap \"none\" not found"},
 		{"configMap: {name: files, items: [{key: q, path: x}]}", RH_ENOENT, "references non-existent configMap key: q"},
@@ -120,6 +123,42 @@ static void test_volumes__refused(void **state)
 	/* a key like a path has not led out of the volume */
 	assert_int_equal(test_pod_mode(test->folder, "evil"), 0);
 	assert_int_equal(test_pod_mode(test->pod_dir, "evil"), 0);
+}
+
+/* A claim of the files is one folder for all pods, and what a pod left in it stays. */
+static void test_volumes__claim_of_the_files(void **state)
+{
+	struct test_pod *test = *state;
+	rh_auto_free char *path = rh_path_join(test->claims_dir, "team.new");
+	rh_auto_free char *file = rh_path_join(path, "checkpoint");
+	static const char *const volumes_[] = {"persistentVolumeClaim: {claimName: new}",
+	                                       "persistentVolumeClaim: {claimName: new, readOnly: true}"};
+
+	for (size_t i = 0; i < 2; i++) {
+		rh_auto_volumes volumes = {0};
+		rh_auto_free char *text = NULL;
+
+		assert_int_equal(make(test, volumes_[i], &volumes, NULL), 0);
+		assert_string_equal(volumes.items[0].path, path);
+		assert_int_equal(volumes.items[0].read_only, i == 1);
+		assert_int_equal(test_pod_mode(test->folder, "claims"), 0700);
+		assert_int_equal(test_pod_mode(test->claims_dir, "team.new"), 0777);
+		text = test_pod_read(path, "checkpoint");
+		assert_true(i == 0 ? !text : rh_text_equal(text, "3"));
+		assert_int_equal(rh_file_write_atomic(file, "3", 1, 0600, NULL), 0);
+	}
+	assert_non_null(strstr(rh_str_text(&test->notes), "the claim \"new\" is the folder "));
+}
+
+/* The folder that the user names comes first. */
+static void test_volumes__claim_with_a_folder(void **state)
+{
+	struct test_pod *test = *state;
+	rh_auto_volumes volumes = {0};
+
+	assert_int_equal(rh_config_set(test->config, RH_VOLUMES_SECTION, "new", "/usr", "--volume"), 0);
+	assert_int_equal(make(test, "persistentVolumeClaim: {claimName: new}", &volumes, NULL), 0);
+	assert_string_equal(volumes.items[0].path, "/usr");
 }
 
 static void test_volumes__empty_dir(void **state)
@@ -221,10 +260,11 @@ static void test_volumes__can_be_made_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_volumes__files),  CASE(test_volumes__refused),
-		CASE(test_volumes__empty_dir),          CASE(test_volumes__host_path),
-		CASE(test_volumes__only_the_used_ones), CASE(test_volumes__names_cannot_lead_out),
-		CASE(test_volumes__can_be_made_again),
+		cmocka_unit_test(test_volumes__files),   CASE(test_volumes__refused),
+		CASE(test_volumes__empty_dir),           CASE(test_volumes__host_path),
+		CASE(test_volumes__only_the_used_ones),  CASE(test_volumes__names_cannot_lead_out),
+		CASE(test_volumes__can_be_made_again),   CASE(test_volumes__claim_of_the_files),
+		CASE(test_volumes__claim_with_a_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

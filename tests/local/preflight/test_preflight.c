@@ -80,7 +80,10 @@ static const struct rh_preflight_machine machine = {.look = look,
 
 static const char objects[] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {k: v}\n---\n"
 							  "apiVersion: v1\nkind: Secret\nmetadata: {name: secret}\nstringData: {k: v}\n---\n"
-							  "apiVersion: v1\nkind: Secret\nmetadata: {name: far, namespace: other}\n";
+							  "apiVersion: v1\nkind: Secret\nmetadata: {name: far, namespace: other}\n---\n"
+							  "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: new}\n---\n"
+							  "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: full}\n"
+							  "spec: {volumeName: data-1}\n";
 
 /* Checks of one call, with a configuration and files. */
 struct test {
@@ -249,6 +252,9 @@ static void test_preflight__volumes(void **state)
 	     "emptyDir.sizeLimit is 2048 MiB; this machine has 1024 MiB of memory"},
 		{"a claim", VOLUME("'persistentVolumeClaim':{'claimName':'c'}"), SPEC ".volumes[0]",
 	     "the claim \"c\" has no folder on this machine; name one with --volume 'c=FOLDER'"},
+		{"a claim of the files", VOLUME("'persistentVolumeClaim':{'claimName':'new'}"), NULL, NULL},
+		{"a claim of a volume that is there", VOLUME("'persistentVolumeClaim':{'claimName':'full'}"),
+	     SPEC ".volumes[0]", "the claim \"full\" has no folder on this machine"},
 		{"a claim with a folder", VOLUME("'persistentVolumeClaim':{'claimName':'good'}"), NULL, NULL},
 		{"a claim with none", VOLUME("'persistentVolumeClaim':{'claimName':'lost'}"), SPEC ".volumes[0]",
 	     "mkdir -p '/lost'"},

@@ -22,7 +22,6 @@
 #include "local/harness.h"
 #include "local/runtime_spec.h"
 #include "local/scratch.h"
-#include "local/shim.h"
 
 static void expect_result(const struct test_run *run, int wanted)
 {
@@ -256,13 +255,17 @@ static void test_run__crash_loop_that_is_none(void **state)
 static void test_run__strict(void **state)
 {
 	struct test_run *run = *state;
-	const struct test_job job = {.master = "exit 0", .worker = "sleep 0.5; exit 4"};
+	rh_auto_free char *done = rh_path_join(run->scratch, "done");
+	rh_auto_free char *master = rh_asprintf("touch \"%s\"", done);
+	rh_auto_free char *worker = rh_asprintf("until [ -e \"%s\" ]; do sleep 0.02; done; sleep 2; exit 4", done);
+	const struct test_job job = {.master = master, .worker = worker};
 
 	run->options.linger = 60 * RH_SECOND; /* a busy machine starts the worker late */
 	for (int strict = 0; strict < 2; strict++) {
 		run->options.strict = strict != 0;
 		rh_str_clear(&run->notes);
 		test_run_job(run, &job);
+		(void)unlink(done);
 		expect_result(run, strict ? RH_RUN_FAILED : RH_RUN_SUCCEEDED);
 		assert_non_null(test_run_condition(run, "Succeeded"));
 		test_run_expect(&run->table, "j Worker-0 Failed 4 restarts=0\n");
@@ -789,8 +792,6 @@ int main(int argc, char **argv)
 		ROW(test_run__many_replicas),
 	};
 
-	if (test_is_shim(argc, argv))
-		return rh_shim_main();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("local/run", tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Ends that a shim reports late, in whole runs. */
 #include "local/runner.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,14 +35,20 @@
 	"echo $pid $PPID >new; mv new culprit; exit 4; fi; "                                                             \
 	"until [ -e victim ]; do sleep 0.02; done; read -r pid shim <culprit; %s"
 
+static void touch(const struct test_run *run, const char *name)
+{
+	rh_auto_free char *path = rh_asprintf("%s/../ends-%d/%s", run->scratch, (int)getpid(), name);
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+}
+
 /* The run knows of the start of a replica whose output it has. */
 static void let_culprit_go(struct test_run *run, const char *line)
 {
-	rh_auto_free char *seen = rh_asprintf("%s/../ends-%d/seen", run->scratch, (int)getpid());
-	FILE *file = strcmp(line, "ready") == 0 ? fopen(seen, "w") : NULL;
-
-	if (file)
-		assert_int_equal(fclose(file), 0);
+	if (strcmp(line, "ready") == 0)
+		touch(run, "seen");
 }
 
 /* Run such a job. @param words what both write before they fail @param then what Worker-1 does at the end. @return the
@@ -94,6 +101,89 @@ static void test_ends__shim_that_never_reports(void **state)
 	message = run_pair(run, "", "exec sleep 600");
 	if (!strstr(message, "First fault: Master-0 (pod j-master-0, container pytorch) exited with code 3"))
 		fail_msg("%s", message);
+}
+
+/* The Master sees the end of the Worker, whose shim is stopped, and says so. */
+#define OBSERVER                                                                                           \
+	"cd \"%s\"; until [ -e culprit ]; do sleep 0.02; done; read -r pid shim <culprit; "                    \
+	"until read -r p name state rest </proc/$pid/stat && [ $state = Z ]; do sleep 0.02; done; echo gone; " \
+	"until [ -e over ]; do sleep 0.02; done; %s; exec sleep 600"
+#define CULPRIT                                                                                                        \
+	"cd \"%s\"; [ -e over ] && exec sleep 600; echo ready; until [ -e seen ]; do sleep 0.02; done; kill -STOP $PPID; " \
+	"read -r pid rest </proc/self/stat; echo $pid $PPID >new; mv new culprit; exit 4"
+
+static void interrupt(struct test_run *run, const char *line)
+{
+	let_culprit_go(run, line);
+	if (strcmp(line, "gone") == 0)
+		(void)raise(SIGINT);
+}
+
+static void time_out(struct test_run *run, const char *line)
+{
+	let_culprit_go(run, line);
+	if (strcmp(line, "gone") == 0)
+		run->options.timeout = 1;
+}
+
+/* The run is to stop: only now the shim goes on, if the Master lets it. */
+static void let_shim_go(struct test_run *run, const char *note)
+{
+	if (strstr(note, "stopping the replicas"))
+		touch(run, "over");
+}
+
+/* Run until the Worker has failed, which its shim has not reported, and give the run up then. */
+static void give_up(struct test_run *run, void (*how)(struct test_run *run, const char *line), const char *then)
+{
+	rh_auto_free char *place = rh_asprintf("%s/../ends-%d", run->scratch, (int)getpid());
+	rh_auto_free char *master = rh_asprintf(OBSERVER, place, then);
+	rh_auto_free char *worker = rh_asprintf(CULPRIT, place);
+	const struct test_job job = {.policy = "OnFailure", .master = master, .worker = worker};
+
+	(void)rh_dir_remove(place, NULL);
+	assert_int_equal(rh_dir_make(place, 0700, &run->err), 0);
+	run->on_line = how;
+	run->on_note = run->on_note ? run->on_note : let_shim_go;
+	test_run_job(run, &job);
+	assert_int_equal(rh_dir_remove(place, NULL), 0);
+}
+
+static void test_ends__an_interrupt_waits_for_a_late_report(void **state)
+{
+	struct test_run *run = *state;
+
+	give_up(run, interrupt, "kill -CONT $shim");
+	assert_int_equal(run->result, RH_RUN_INTERRUPTED);
+	test_run_expect(&run->faults, "Worker-0 (container pytorch) exited with code 4");
+}
+
+static void test_ends__a_time_limit_waits_for_a_late_report(void **state)
+{
+	struct test_run *run = *state;
+
+	give_up(run, time_out, "kill -CONT $shim");
+	assert_int_equal(run->result, RH_RUN_TIMED_OUT);
+	test_run_expect(&run->faults, "Worker-0 (container pytorch) exited with code 4");
+}
+
+static void interrupt_again(struct test_run *run, const char *note)
+{
+	if (strstr(note, "stopping the replicas") && run->counter++ == 0)
+		(void)raise(SIGINT);
+}
+
+/* A second Ctrl-C does not wait: nothing is known of the Worker's end. */
+static void test_ends__a_second_interrupt_does_not_wait(void **state)
+{
+	struct test_run *run = *state;
+
+	run->on_note = interrupt_again;
+	give_up(run, interrupt, ":");
+	assert_int_equal(run->result, RH_RUN_INTERRUPTED);
+	test_run_expect(&run->notes, "killing the replicas\n");
+	assert_int_equal(test_run_times(&run->faults, "exited with code"), 0);
+	assert_true(run->faults.length > 0);
 }
 
 /* One container as a word: "-" not reported, "r" running, "e" running by its report, though its process was seen to
@@ -178,15 +268,18 @@ static void test_ends__report_before_the_descriptor(void **state)
 
 #define ROW(name) cmocka_unit_test_setup_teardown(name, test_run_set_up, test_run_tear_down)
 
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ends__who_is_waited_for), cmocka_unit_test(test_ends__report_before_the_descriptor),
-		ROW(test_ends__late_report_of_a_silent_end),    ROW(test_ends__late_report_of_an_error),
+		cmocka_unit_test(test_ends__who_is_waited_for),
+		cmocka_unit_test(test_ends__report_before_the_descriptor),
+		ROW(test_ends__late_report_of_a_silent_end),
+		ROW(test_ends__late_report_of_an_error),
 		ROW(test_ends__shim_that_never_reports),
+		ROW(test_ends__an_interrupt_waits_for_a_late_report),
+		ROW(test_ends__a_time_limit_waits_for_a_late_report),
+		ROW(test_ends__a_second_interrupt_does_not_wait),
 	};
 
-	if (test_is_shim(argc, argv))
-		return rh_shim_main();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,6 @@
 #include "base/os/file.h"
 #include "job/support.h"
 #include "local/scratch.h"
-#include "local/shim.h"
 #include "store/memory.h"
 
 /* No test may wait longer for what it expects. */
@@ -531,8 +530,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_runner__replica),
 	};
 
-	if (argc == 2 && strcmp(argv[1], "shim") == 0)
-		return rh_shim_main();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("local/runner", tests, NULL, NULL);

@@ -25,9 +25,9 @@ struct rh_comm_beat {
 /** A rank has left a group. */
 struct rh_comm_gone {
 	uint64_t group;
-	uint64_t done; /**< collectives of the group in which it took part */
-	int32_t size;  /**< of the group */
-	int32_t reserved;
+	uint64_t done;  /**< collectives of the group in which it took part */
+	int32_t size;   /**< of the group */
+	char text[116]; /**< which group that is, for people: rh_comm_group_text() */
 };
 
 /** @name How far a rank is in a context: 0, it does not know it; this; or that and the collectives it has posted @{ */

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 from roundhouse.errors import InvalidError
+from roundhouse.torch import shapes
 from roundhouse.torch.bootstrap import start
 from roundhouse.torch.monitored import Monitored
 from roundhouse.torch.operations import Operations
@@ -73,7 +74,7 @@ class _Others:
 
     def _checked(self, backend, store):
         """As torch has it under TORCH_DISTRIBUTED_DEBUG=DETAIL: it compares what the ranks post before they run it."""
-        if dist.get_debug_level() != dist.DebugLevel.DETAIL or not dist.is_gloo_available():
+        if not shapes.wanted() or not dist.is_gloo_available():
             return backend
         _, rank, size, timeout = self._options
         return dist.distributed_c10d._create_process_group_wrapper(backend, NAME, store, rank, size, timeout)
@@ -95,6 +96,8 @@ class Group(dist.ProcessGroup):
         self.comm = comm
         self._own = Operations(comm, options.timeout.total_seconds())
         self._others, self._known = _Others(options), None
+        self._ranks = list(options.global_ranks_in_group) or list(range(comm.world))
+        self._compares = shapes.wanted()
         self._monitored = Monitored(options.store, comm.rank, comm.world)
         self._group_name, self._group_desc = "", ""
 
@@ -214,6 +217,8 @@ def _routed(name):
 
     def own(self, args, kwargs):
         try:
+            if self._compares and name not in _MESSAGES:
+                shapes.compare(self.comm, self._ranks, name, args, self._own.seconds)
             return getattr(self._own, name)(*args, **kwargs)
         except Exception:
             if name not in _MESSAGES:

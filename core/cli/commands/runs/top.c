@@ -10,6 +10,8 @@
 #include "cli/commands/runs/grid.h"
 #include "cli/commands/runs/sizes.h"
 #include "cli/output.h"
+#include "cli/progress/written.h"
+#include "local/gpus.h"
 #include "local/keep/usage.h"
 
 /* Time between two looks, of which rates are the difference. */
@@ -19,9 +21,17 @@
 /* To the upper left corner, and nothing below. */
 #define TOP_CLEAR "\033[H\033[J"
 
+/* What processes use of the GPUs at one time. */
+struct top_gpus {
+	bool there;              /* there are GPUs */
+	struct rh_gpu_use *uses; /* owned */
+	size_t count;
+};
+
 /* All runs at one time. */
 struct top_look {
 	struct rh_kept_list runs;
+	struct top_gpus gpus;
 	struct rh_usage *usages; /* by run */
 	int64_t at;              /* monotonic microseconds */
 };
@@ -31,21 +41,30 @@ static void top_look_deinit(struct top_look *look)
 	for (size_t i = 0; look->usages && i < look->runs.count; i++)
 		rh_usage_deinit(&look->usages[i]);
 	rh_free(look->usages);
+	rh_free(look->gpus.uses);
 	rh_kept_list_deinit(&look->runs);
 	*look = (struct top_look){.at = 0};
 }
 
-static int top_look(const struct rh_cli *cli, struct top_look *ret_look, struct rh_error *err)
+/* The command while it works. All borrowed. */
+struct top {
+	const struct rh_cli *cli;
+	struct rh_gpus *gpus; /* NULL: there are none */
+};
+
+static int top_look(const struct top *top, struct top_look *ret_look, struct rh_error *err)
 {
 	int r;
 
-	*ret_look = (struct top_look){.at = rh_clock_monotonic()};
-	r = rh_running_find(cli, &ret_look->runs, err);
+	*ret_look = (struct top_look){.gpus = {.there = top->gpus}, .at = rh_clock_monotonic()};
+	r = rh_running_find(top->cli, &ret_look->runs, err);
 	if (r < 0)
 		return r;
 	ret_look->usages = rh_alloc_array(ret_look->runs.count + 1, sizeof(*ret_look->usages));
 	for (size_t i = 0; r == 0 && ret_look->usages && i < ret_look->runs.count; i++)
 		r = rh_usage_read(&ret_look->runs.items[i], &ret_look->usages[i]);
+	if (r == 0 && top->gpus)
+		r = rh_gpus_read(top->gpus, &ret_look->gpus.uses, &ret_look->gpus.count);
 	return r < 0 || !ret_look->usages ? rh_fail_oom(err) : 0;
 }
 
@@ -58,40 +77,111 @@ static const struct rh_usage *top_before(const struct top_look *before, const ch
 	return NULL;
 }
 
-/* What one replica uses. */
+/* What one replica uses of all GPUs. */
+struct top_gpu {
+	size_t count;   /* of its processes on GPUs */
+	int64_t memory; /* bytes; -1: unknown */
+	double share;   /* of whole GPUs; -1: unknown */
+};
+
+/* What one replica uses, and how far it is. */
 struct top_row {
 	const char *run;
 	const struct rh_usage_replica *replica;
 	struct rh_usage_rate rate;
+	struct top_gpu gpu;
+	bool written; /* it has written its progress */
+	struct rh_progress progress;
+	const struct rh_json *report; /* what its job reported; NULL: nothing */
 };
 
-/* Receives each row; returns 0 or RH_ENOMEM. */
-typedef int top_row_fn(void *arg, const struct top_row *row);
+/* A table of all runs. */
+struct top_table {
+	struct top_row *rows; /* owned */
+	size_t count;
+	bool gpus; /* this machine has some, and says what they do */
+	bool far;  /* some row has progress */
+};
 
-static int top_each(const struct top_look *now, const struct top_look *before, top_row_fn *fn, void *arg)
+/* A GPU knows the number of a process alone. */
+static void top_add_gpu(const struct top_gpus *gpus, const struct rh_usage *usage, struct top_row *rows)
+{
+	for (size_t i = 0; i < gpus->count; i++) {
+		const struct rh_gpu_use *use = &gpus->uses[i];
+		const struct rh_usage_process *process = rh_usage_find(usage, use->pid);
+		struct top_gpu *gpu = process ? &rows[process->replica].gpu : NULL;
+
+		if (!gpu)
+			continue;
+		gpu->count++;
+		gpu->memory = gpu->memory < 0 || use->memory < 0 ? -1 : gpu->memory + use->memory;
+		gpu->share = gpu->share < 0 || use->share < 0 ? -1 : gpu->share + use->share;
+	}
+}
+
+static void top_add_progress(const struct rh_kept *run, struct top_row *row)
+{
+	row->written = rh_written_replica(run, row->replica->row, row->replica->name, &row->progress);
+	row->report = rh_json_get(row->replica->row, "trainerStatus");
+}
+
+static int top_add_run(const struct top_look *now, size_t at, const struct top_look *before, struct top_table *table)
+{
+	const struct rh_usage *usage = &now->usages[at];
+	const struct rh_kept *run = &now->runs.items[at];
+	rh_auto_free struct rh_usage_rate *rates = rh_alloc_array(usage->replica_count + 1, sizeof(*rates));
+	struct top_row *rows = rh_realloc_array(table->rows, table->count + usage->replica_count + 1, sizeof(*rows));
+
+	if (rows)
+		table->rows = rows;
+	if (!rates || !rows)
+		return RH_ENOMEM;
+	rows += table->count;
+	rh_usage_rates(usage, top_before(before, run->name), now->at - before->at, rates);
+	for (size_t i = 0; i < usage->replica_count; i++) {
+		rows[i] = (struct top_row){.run = run->name, .replica = &usage->replicas[i], .rate = rates[i]};
+		top_add_progress(run, &rows[i]);
+		table->far = table->far || rows[i].written || rows[i].report;
+	}
+	top_add_gpu(&now->gpus, usage, rows);
+	table->count += usage->replica_count;
+	return 0;
+}
+
+static int top_make(const struct top_look *now, const struct top_look *before, struct top_table *table)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < now->runs.count; i++) {
-		const struct rh_usage *usage = &now->usages[i];
-		const char *run = now->runs.items[i].name;
-		rh_auto_free struct rh_usage_rate *rates = rh_alloc_array(usage->replica_count + 1, sizeof(*rates));
-
-		if (!rates)
-			return RH_ENOMEM;
-		rh_usage_rates(usage, top_before(before, run), now->at - before->at, rates);
-		for (size_t k = 0; r == 0 && k < usage->replica_count; k++) {
-			const struct top_row row = {run, &usage->replicas[k], rates[k]};
-
-			r = fn(arg, &row);
-		}
-	}
+	*table = (struct top_table){.gpus = now->gpus.there};
+	for (size_t i = 0; r == 0 && i < now->runs.count; i++)
+		r = top_add_run(now, i, before, table);
 	return r;
 }
 
-static int top_add_text(void *arg, const struct top_row *row)
+static int top_add_gpu_cells(struct rh_grid *grid, const struct top_gpu *gpu)
 {
-	struct rh_grid *grid = arg;
+	char memory[RH_SIZE_SIZE];
+	int r = gpu->count > 0 && gpu->share >= 0 ? rh_grid_addf(grid, "%.0f%%", 100 * gpu->share) : rh_grid_add(grid, "-");
+
+	if (r < 0)
+		return r;
+	return rh_grid_add(grid, gpu->count > 0 && gpu->memory >= 0 ? rh_size_format(gpu->memory, memory) : "-");
+}
+
+/* What the replica itself wrote is more exact than what its job reported. */
+static int top_add_far(struct rh_grid *grid, const struct top_row *row)
+{
+	rh_auto_str far = {0};
+
+	if (row->written)
+		rh_progress_append(&row->progress, &far);
+	else if (row->report)
+		rh_progress_append_report(row->report, &far);
+	return rh_grid_add(grid, far.length > 0 ? rh_str_text(&far) : "-");
+}
+
+static int top_add_text(struct rh_grid *grid, const struct top_table *table, const struct top_row *row)
+{
 	char memory[RH_SIZE_SIZE];
 	char read[RH_SIZE_SIZE];
 	char written[RH_SIZE_SIZE];
@@ -101,31 +191,70 @@ static int top_add_text(void *arg, const struct top_row *row)
 	if (rh_grid_add(grid, row->run) < 0 || rh_grid_addf(grid, "%s/%s", row->replica->job, row->replica->name) < 0 ||
 	    rh_grid_addf(grid, "%zu", row->rate.processes) < 0 || rh_grid_addf(grid, "%.0f%%", 100 * row->rate.cpu) < 0 ||
 	    rh_grid_add(grid, rh_size_format(row->rate.memory, memory)) < 0 ||
+	    (table->gpus && top_add_gpu_cells(grid, &row->gpu) < 0) ||
 	    rh_grid_add(grid, rh_size_format((int64_t)row->rate.read, read)) < 0 ||
-	    rh_grid_add(grid, rh_size_format((int64_t)row->rate.written, written)) < 0)
+	    rh_grid_add(grid, rh_size_format((int64_t)row->rate.written, written)) < 0 ||
+	    (table->far && top_add_far(grid, row) < 0))
 		return RH_ENOMEM;
 	if (last == 0)
 		return rh_grid_add(grid, "-");
 	return rh_grid_addf(grid, "%s ago", rh_duration_format(rh_clock_wall() - last, ago));
 }
 
-static int top_print_text(const struct top_look *now, const struct top_look *before)
+static int top_print_text(const struct top_table *table)
 {
-	static const char *const heads[] = {"RUN",    "REPLICA", "PROCESSES", "CPU",
-	                                    "MEMORY", "READ/S",  "WRITE/S",   "LAST OUTPUT"};
-	rh_auto_grid grid = {.columns = sizeof(heads) / sizeof(heads[0])};
+	const struct {
+		const char *head;
+		bool shown;
+	} columns[] = {
+		{"RUN", true},     {"REPLICA", true},        {"PROCESSES", true},         {"CPU", true},
+		{"MEMORY", true},  {"GPU", table->gpus},     {"GPU MEMORY", table->gpus}, {"READ/S", true},
+		{"WRITE/S", true}, {"PROGRESS", table->far}, {"LAST OUTPUT", true},
+	};
+	rh_auto_grid grid = {.columns = 0};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < grid.columns; i++)
-		r = rh_grid_add(&grid, heads[i]);
-	if (r == 0)
-		r = top_each(now, before, top_add_text, &grid);
+	for (size_t i = 0; r == 0 && i < sizeof(columns) / sizeof(columns[0]); i++) {
+		grid.columns += columns[i].shown ? 1 : 0;
+		r = columns[i].shown ? rh_grid_add(&grid, columns[i].head) : 0;
+	}
+	for (size_t i = 0; r == 0 && i < table->count; i++)
+		r = top_add_text(&grid, table, &table->rows[i]);
 	if (r == 0)
 		rh_grid_print(&grid);
 	return r;
 }
 
-static int top_add_json(void *arg, const struct top_row *row)
+static int top_set_gpu(struct rh_json *json, const struct top_gpu *gpu)
+{
+	struct rh_json *share = gpu->count > 0 && gpu->share < 0 ? rh_json_new_null() : rh_json_new_number(gpu->share);
+	int r = rh_json_set(json, "gpu", share);
+
+	if (r < 0)
+		return r;
+	return gpu->count > 0 && gpu->memory < 0 ? rh_json_set(json, "gpuMemory", rh_json_new_null())
+	                                         : rh_json_set_integer(json, "gpuMemory", gpu->memory);
+}
+
+static int top_set_part(struct rh_json *json, const char *name, const struct rh_progress_part *part)
+{
+	return part->count[0] ? rh_json_set_string(json, name, part->count) : 0;
+}
+
+static int top_set_far(struct rh_json *json, const struct top_row *row)
+{
+	const struct rh_progress_part *step = &row->progress.step;
+	int64_t left = step->count[0] ? step->left : row->progress.epoch.left;
+	struct rh_json *progress = row->written ? rh_json_ensure_object(json, "progress") : NULL;
+
+	if (row->written && (!progress || top_set_part(progress, "epoch", &row->progress.epoch) < 0 ||
+	                     top_set_part(progress, "step", step) < 0 ||
+	                     (left >= 0 && rh_json_set_integer(progress, "secondsLeft", left) < 0)))
+		return RH_ENOMEM;
+	return row->report ? rh_json_set(json, "trainerStatus", rh_json_copy(row->report)) : 0;
+}
+
+static int top_add_json(struct rh_json *list, const struct top_table *table, const struct top_row *row)
 {
 	rh_auto(json) json = rh_json_new_object();
 	char at[RH_TIME_SIZE];
@@ -137,21 +266,34 @@ static int top_add_json(void *arg, const struct top_row *row)
 	    rh_json_set_integer(json, "processes", (int64_t)row->rate.processes) < 0 ||
 	    rh_json_set(json, "cpu", rh_json_new_number(row->rate.cpu)) < 0 ||
 	    rh_json_set_integer(json, "memory", row->rate.memory) < 0 ||
+	    (table->gpus && top_set_gpu(json, &row->gpu) < 0) ||
 	    rh_json_set(json, "readRate", rh_json_new_number(row->rate.read)) < 0 ||
-	    rh_json_set(json, "writeRate", rh_json_new_number(row->rate.written)) < 0 ||
+	    rh_json_set(json, "writeRate", rh_json_new_number(row->rate.written)) < 0 || top_set_far(json, row) < 0 ||
 	    rh_json_set(json, "lastOutput",
 	                last ? rh_json_new_string(rh_time_format_micro(last, at)) : rh_json_new_null()) < 0)
 		return RH_ENOMEM;
-	return rh_json_append(arg, rh_take(json));
+	return rh_json_append(list, rh_take(json));
 }
 
-static int top_print_json(const struct top_look *now, const struct top_look *before)
+static int top_print_json(const struct top_table *table)
 {
 	rh_auto(json) rows = rh_json_new_array();
+	int r = rows ? 0 : RH_ENOMEM;
 
-	if (!rows || top_each(now, before, top_add_json, rows) < 0)
-		return RH_ENOMEM;
-	return rh_cli_put_json(rows);
+	for (size_t i = 0; r == 0 && i < table->count; i++)
+		r = top_add_json(rows, table, &table->rows[i]);
+	return r < 0 ? r : rh_cli_put_json(rows);
+}
+
+static int top_print(const struct top_look *now, const struct top_look *before, bool json)
+{
+	struct top_table table;
+	int r = top_make(now, before, &table);
+
+	if (r == 0)
+		r = json ? top_print_json(&table) : top_print_text(&table);
+	rh_free(table.rows);
+	return r;
 }
 
 static void top_pause(int64_t time)
@@ -162,7 +304,7 @@ static void top_pause(int64_t time)
 }
 
 /* Table after table, until no run goes on. */
-static int top_watch(const struct rh_cli *cli, struct top_look *before, struct rh_error *err)
+static int top_watch(const struct top *top, struct top_look *before, struct rh_error *err)
 {
 	int r = 0;
 
@@ -170,9 +312,9 @@ static int top_watch(const struct rh_cli *cli, struct top_look *before, struct r
 		struct top_look now;
 
 		top_pause(TOP_STEP);
-		r = top_look(cli, &now, err);
+		r = top_look(top, &now, err);
 		fputs(TOP_CLEAR, stdout);
-		if (r == 0 && top_print_text(&now, before) < 0)
+		if (r == 0 && top_print(&now, before, false) < 0)
 			r = rh_fail_oom(err);
 		(void)fflush(stdout);
 		top_look_deinit(before);
@@ -181,18 +323,15 @@ static int top_watch(const struct rh_cli *cli, struct top_look *before, struct r
 	return r == RH_ENOENT ? 0 : r; /* the run that was named has ended */
 }
 
-static int top_once(const struct rh_cli *cli, const struct top_look *before, struct rh_error *err)
+static int top_once(const struct top *top, const struct top_look *before, struct rh_error *err)
 {
 	struct top_look now;
 	int r;
 
 	top_pause(TOP_STEP_ONCE);
-	r = top_look(cli, &now, err);
-	if (r == 0) {
-		r = rh_cli_wants_json(cli) ? top_print_json(&now, before) : top_print_text(&now, before);
-		if (r < 0)
-			r = rh_fail_oom(err);
-	}
+	r = top_look(top, &now, err);
+	if (r == 0 && top_print(&now, before, rh_cli_wants_json(top->cli)) < 0)
+		r = rh_fail_oom(err);
 	top_look_deinit(&now);
 	return r;
 }
@@ -200,15 +339,17 @@ static int top_once(const struct rh_cli *cli, const struct top_look *before, str
 static int top_run(const struct rh_cli *cli)
 {
 	bool json = rh_cli_wants_json(cli);
+	rh_auto(gpus) gpus = rh_gpus_open();
+	const struct top top = {cli, gpus};
 	struct rh_error err = {0};
 	struct top_look first;
-	int r = top_look(cli, &first, &err);
+	int r = top_look(&top, &first, &err);
 
 	if (r == 0 && first.runs.count == 0 && !json)
 		fputs("no run goes on\n", stderr);
 	else if (r == 0)
-		r = json || rh_cli_option(cli, "once") || !isatty(STDOUT_FILENO) ? top_once(cli, &first, &err)
-		                                                                 : top_watch(cli, &first, &err);
+		r = json || rh_cli_option(cli, "once") || !isatty(STDOUT_FILENO) ? top_once(&top, &first, &err)
+		                                                                 : top_watch(&top, &first, &err);
 	top_look_deinit(&first);
 	return rh_cli_end(cli, r, &err);
 }
@@ -222,11 +363,14 @@ static const struct rh_option top_options[] = {
 const struct rh_command rh_command_top = {
 	.name = "top",
 	.synopsis = "[JOB]",
-	.summary = "show what the replicas of runs use: processors, memory, disks, and when each wrote last",
+	.summary = "show what the replicas of runs use, how far they are, and when each wrote last",
 	.details =
 		"On a terminal the table is renewed every two seconds until the runs end, or Ctrl-C. CPU is in percent of "
 		"one\n"
-		"processor. JOB is the name of a job or a run, see `roundhouse ls`; without it all runs that go on are "
+		"processor, GPU of one GPU; GPUs are shown where NVIDIA's driver has its library libnvidia-ml.so.1. PROGRESS "
+		"is shown\n"
+		"where a replica has written some, or its job has reported it. JOB is the name of a job or a run, see "
+		"`roundhouse ls`; without it all runs that go on are "
 		"shown.",
 	.options = top_options,
 	.operands_max = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "controller/certificate/certificate.h"
+#include "httpd/certificate.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file controller/certificate/certificate.h
+ * @file httpd/certificate.h
  * @brief Certificates for the webhooks, compatible with V1 (v1-behaviour F.5), and for the progress endpoint of `run`.
  * The only module that uses libcrypto's X.509.
  *
  * A CA and a server certificate that it signed: RSA with 2048 bits, keys as PKCS #1, so that V1 can read them after a
  * downgrade.
  */
-#ifndef RH_CONTROLLER_CERTIFICATE_CERTIFICATE_H
-#define RH_CONTROLLER_CERTIFICATE_CERTIFICATE_H
+#ifndef RH_HTTPD_CERTIFICATE_H
+#define RH_HTTPD_CERTIFICATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

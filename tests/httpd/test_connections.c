@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "controller/http/connections.h"
+#include "httpd/connections.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file controller/http/listen.h
+ * @file httpd/listen.h
  * @brief Listening sockets for addresses in the form of V1's flags.
  */
-#ifndef RH_CONTROLLER_HTTP_LISTEN_H
-#define RH_CONTROLLER_HTTP_LISTEN_H
+#ifndef RH_HTTPD_LISTEN_H
+#define RH_HTTPD_LISTEN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "controller/http/httpd.h"
+#include "httpd/httpd.h"
 
 #include <microhttpd.h>
 
@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/os/clock.h"
-#include "controller/http/connections.h"
-#include "controller/http/httpd_tls.h"
-#include "controller/http/listen.h"
+#include "httpd/connections.h"
+#include "httpd/listen.h"
+#include "httpd/tls.h"
 
 /* Connections that are accepted before those that there are get their turn. */
 #define HTTPD_BATCH 32

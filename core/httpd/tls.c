@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "controller/http/httpd_tls.h"
+#include "httpd/tls.h"
 
 #include <gnutls/gnutls.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "controller/http/httpd.h"
+#include "httpd/httpd.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

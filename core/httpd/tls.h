@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file controller/http/httpd_tls.h
+ * @file httpd/tls.h
  * @brief Certificate and key of an HTTPS server. The only module that uses GnuTLS.
  *
  * A pair is immutable and reference counted: a server uses a new one for new connections, existing connections keep
  * theirs. All functions are called on the loop's thread.
  */
-#ifndef RH_CONTROLLER_HTTP_HTTPD_TLS_H
-#define RH_CONTROLLER_HTTP_HTTPD_TLS_H
+#ifndef RH_HTTPD_TLS_H
+#define RH_HTTPD_TLS_H
 
 #include "base/error.h"
 #include "base/mem.h"

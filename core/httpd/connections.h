@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file controller/http/connections.h
+ * @file httpd/connections.h
  * @brief The connections of one server: their number, their deadlines, and which to close when all places are used.
  *
  * Silent clients must not lock others out. So each request has a deadline, and when all places are used, one connection
  * is closed for the next: of the address with most connections, the one that was longest without a complete request.
  * The module makes no socket calls. All functions are called on the loop's thread.
  */
-#ifndef RH_CONTROLLER_HTTP_CONNECTIONS_H
-#define RH_CONTROLLER_HTTP_CONNECTIONS_H
+#ifndef RH_HTTPD_CONNECTIONS_H
+#define RH_HTTPD_CONNECTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file controller/http/httpd.h
+ * @file httpd/httpd.h
  * @brief A small HTTP server on the event loop, with or without TLS. The only module that uses libmicrohttpd.
  *
  * It has no thread: requests are answered from the loop, so a handler must not block. Slow or silent clients do not
  * lock others out: a request must be complete after 10 s, a reply taken after 10 s, the next request of a connection
  * begin after 120 s; when all places are used, a connection is closed for the next one, see connections.h.
  */
-#ifndef RH_CONTROLLER_HTTP_HTTPD_H
-#define RH_CONTROLLER_HTTP_HTTPD_H
+#ifndef RH_HTTPD_HTTPD_H
+#define RH_HTTPD_HTTPD_H
 
 #include <stdbool.h>
 #include <stddef.h>

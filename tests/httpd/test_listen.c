@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "controller/http/listen.h"
+#include "httpd/listen.h"
 
 #include <fcntl.h>
 #include <stdio.h>

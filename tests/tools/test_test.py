@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/test in a small project of its own, from a clone that was never built."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "test"
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(small C)
+enable_testing()
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+add_executable(test_base_one one.c)
+add_test(NAME base/one COMMAND test_base_one argument)
+"""
+PRESETS = """{"version": 3, "configurePresets": [
+  {"name": "dev", "generator": "Ninja", "binaryDir": "${sourceDir}/build/dev"}]}
+"""
+SOURCE = """#include <stdio.h>
+int main(int argc, char **argv)
+{
+	return printf("%s of one\\n", argc > 1 ? argv[1] : "nothing") < 0;
+}
+"""
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())).resolve()
+        (self.folder / "tools").mkdir()
+        shutil.copy(TOOL, self.folder / "tools" / "test")
+        for name, text in (("CMakeLists.txt", PROJECT), ("CMakePresets.json", PRESETS), ("one.c", SOURCE)):
+            (self.folder / name).write_text(text)
+
+    def run_tool(self, *words):
+        return subprocess.run([sys.executable, "-B", self.folder / "tools" / "test", *words], capture_output=True,
+                              text=True, check=False)
+
+    def test_test__builds_and_runs_what_was_never_built(self):
+        for _ in range(2):
+            done = self.run_tool("base/one")
+            self.assertEqual((done.returncode, done.stdout), (0, "argument of one\n"), done.stderr)
+
+    def test_test__an_unknown_name(self):
+        done = self.run_tool("base/two")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('no test and no folder of tests "base/two"', done.stderr)
+
+
+unittest.main()
