@@ -70,6 +70,7 @@ class Setup(unittest.TestCase):
         root = self.examples.parent / "usr"
         (root / "bin").mkdir(parents=True)
         shutil.copy(PROGRAM, root / "bin" / "roundhouse")
+        shutil.copytree(pathlib.Path(PROGRAM).parents[1] / "libexec", root / "libexec")
         (root / "share" / "doc" / "roundhouse").mkdir(parents=True)
         shutil.move(self.examples, root / "share" / "doc" / "roundhouse" / "examples")
         self.examples = root / "share" / "doc" / "roundhouse" / "examples"

@@ -279,7 +279,9 @@ int rh_runner_open_shim(struct rh_runner *runner, struct rh_error *err)
 		return rh_fail_oom(err);
 	fd = open(path, O_PATH | O_CLOEXEC);
 	runner->shim = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, RUNNER_FD_SAFE);
-	return runner->shim < 0 ? rh_fail(err, RH_EIO, "cannot open \"%s\": %s", path, strerror(errno)) : 0;
+	return runner->shim < 0 ? rh_fail(err, RH_EIO, "cannot open \"%s\", which is installed with roundhouse: %s", path,
+	                                  strerror(errno))
+	                        : 0;
 }
 
 /* A session of its own from the start: Ctrl-C on the terminal must not reach it. */

@@ -50,7 +50,7 @@ def test_it_is_missing(program):
         assert place.run(job())[0] == 0
         os.unlink(shim_of(place.program))
         status, output = place.run(job())
-        assert status == 1 and "roundhouse-shim\": No such file" in output, (status, output)
+        assert status == 1 and "shim\", which is installed with roundhouse: No such file" in output, (status, output)
         place.expect_nothing_left()
 
 
