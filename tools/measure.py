@@ -24,13 +24,12 @@ FILE_MAX, TEST_FILE_MAX = 600, 800
 LAYERS = ["public", "base", "httpd", "job", "convert", "config", "host", "build", "schema", "conformance", "store",
           "engine", "kube", "local", "controller", "cli"]
 # The one file that may know a library's types.
-CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c",
-            "cjson/cJSON.h": ("core/base/json/node.c", "plugins/mpi2/mpi2_launcher.c"),
+CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c", "cjson/cJSON.h": "core/base/json/node.c",
             "uv.h": "core/base/os/loop.c", "curl/curl.h": ("core/kube/http/", "tests/bench/controller/creates.c"),
             "microhttpd.h": "core/httpd/httpd.c",
             "gnutls/gnutls.h": "core/httpd/tls.c",
-            "openssl/evp.h": ("core/base/os/crypto.c", "plugins/mpi2/mpi2_keys.c"),
-            "openssl/pem.h": ("core/httpd/certificate.c", "plugins/mpi2/mpi2_keys.c"),
+            "openssl/evp.h": "core/base/os/crypto.c",
+            "openssl/pem.h": "core/httpd/certificate.c",
             "openssl/x509v3.h": "core/httpd/certificate.c", "cmocka.h": "tests/"}
 # What rh_comm is built with, too: it needs the C library alone.
 SHARED_WITH_COMM = ("core/base/os/elf.h", "core/base/os/library.h", "core/base/os/sealed.h", "core/base/os/trust.h")

@@ -316,13 +316,23 @@ struct rh_replica_state {
 /** @name Since 1.2: how an object of objects() is kept (rh_object_options.flags) @{ */
 #define RH_OBJECT_ONCE UINT32_C(1)   /**< made when it is missing, never compared or written again */
 #define RH_OBJECT_RETAIN UINT32_C(2) /**< no owner: it stays when the job goes */
+#define RH_OBJECT_PAIR UINT32_C(4)   /**< with ONCE: the bytes for make() are a new pair of keys (RH_PAIR_BYTES) */
 /** @} */
+
+/**
+ * Since 1.2. random_bytes of RH_OBJECT_PAIR: ECDSA on P-521, the private number (66 bytes, the highest first), then the
+ * public point (133 bytes, uncompressed). So a plugin that prints keys needs no library for them.
+ */
+#define RH_PAIR_BYTES 199
 
 /** Since 1.2. How an object of objects() is kept. */
 struct rh_object_options {
 	struct rh_head head; /**< RH_HEAD(struct rh_object_options) */
 	uint32_t flags;      /**< RH_OBJECT_* */
-	/** with RH_OBJECT_ONCE: how many bytes make() gets, 0 to 256; 0: make() is not called, the object is as named */
+	/**
+	 * with RH_OBJECT_ONCE: how many bytes make() gets, 0 to 256, with RH_OBJECT_PAIR RH_PAIR_BYTES; 0: make() is not
+	 * called, the object is as named
+	 */
 	uint32_t random_bytes;
 };
 
@@ -332,7 +342,7 @@ struct rh_made {
 	const char *api_version; /**< as objects() named it, like kind and name */
 	const char *kind;        /**< "Secret" */
 	const char *name;        /**< its metadata.name */
-	const uint8_t *random;   /**< bytes from the kernel, fresh for each call; overwritten after it */
+	const uint8_t *random;   /**< bytes from the kernel or a new pair, fresh for each call; overwritten after it */
 	uint32_t random_bytes;   /**< how many */
 };
 
@@ -428,6 +438,9 @@ struct rh_services {
 	 * For pod(): set what stands at @p path of the Pod ("spec.hostNetwork") to the value @p json; missing maps and
 	 * lists are made on the way, and "[+]" appends to a list: "spec.initContainers[+]". A key with dots stands in
 	 * brackets and quotes. apiVersion, kind, status, metadata.namespace and metadata.ownerReferences are the core's.
+	 *
+	 * Since 1.2 also for objects(): of the object that was named last, but for its apiVersion, kind, metadata and
+	 * status. What an object takes from the job as json() is then changed where it must be.
 	 * @return 0 or a negative status (RH_EPLUGIN: no JSON, or no such path)
 	 */
 	int32_t (*edit)(struct rh_reply *reply, const char *path, const char *json);
@@ -463,6 +476,8 @@ struct rh_services {
 	 * make() is called with random_bytes fresh bytes, and what it answers is created; with random_bytes 0 the JSON
 	 * itself is. Its content is never read, compared or written again. One that is gone is made anew, with other
 	 * bytes; one that somebody else made in its place is replaced before pods use it. At most 32 objects of a job.
+	 *
+	 * RH_OBJECT_PAIR: in place of random bytes make() gets a pair of keys that the host has made with libcrypto.
 	 *
 	 * RH_OBJECT_RETAIN: the object has no owner and is never deleted by the host; it is found again by its name and the
 	 * label roundhouse.dev/job-uid. Not together with random_bytes.

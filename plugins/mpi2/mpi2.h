@@ -31,8 +31,6 @@
 #define MPI2_LABEL "training.kubeflow.org/"
 /** Value of its label operator-name. */
 #define MPI2_OPERATOR "mpi-operator"
-/** Random bytes of a key: 119 more bits than P-521 has, so that the remainder of a division is even. */
-#define MPI2_RANDOM 80
 /** Variable that says to the remote shell agent on one machine where kubectl is. */
 #define MPI2_KUBECTL "MPI_KUBECTL"
 
@@ -74,20 +72,16 @@ const char *mpi2_quote(struct mpi2_call *call, const char *format, ...) __attrib
 int32_t mpi2_validate(void *self, const struct rh_view *view, struct rh_reply *reply);
 /** @} */
 
-/**
- * Change a pod: set what is at @p path (as of rh_services.edit) to the value @p json, which is borrowed. The first
- * error is kept by whoever the pod belongs to.
- */
-typedef void mpi2_edit_fn(void *arg, const char *path, const char *json);
-
-/** A pod that is edited: that of a worker or of a launcher on one machine by the host, a Job's template by us. */
+/** A pod that is edited: that of a replica, or the template of the launcher's Job. */
 struct mpi2_pod {
 	struct mpi2_call *call;
-	mpi2_edit_fn *edit;
-	void *arg;
+	const char *prefix; /**< of the paths of edits: "" in a pod; borrowed */
 };
 
 /** @name What pods get (mpi2_pod.c) @{ */
+/** Set what is at @p path of the pod (as of rh_services.edit) to the value @p json; with NULL, or after an error,
+ * nothing. */
+void mpi2_edit(const struct mpi2_pod *pod, const char *path, const char *json);
 /** Edit the pod of worker @p index. */
 void mpi2_edit_worker(const struct mpi2_pod *pod, int32_t index);
 /** Edit the pod of the launcher, or the template of its Job. */
@@ -111,10 +105,10 @@ struct mpi2_keys {
 	char *public_key;  /**< a line of authorized_keys, zero-terminated; owned */
 };
 /**
- * Derive a pair of ECDSA keys on P-521. A pure function of @p random.
- * @return 0, RH_ENOMEM or RH_EINVAL (too few bytes)
+ * Print a pair of the host. A pure function.
+ * @param pair as of RH_OBJECT_PAIR @return 0, RH_ENOMEM or RH_EINVAL (@p size is not RH_PAIR_BYTES)
  */
-int32_t mpi2_keys_derive(const uint8_t *random, uint32_t size, struct mpi2_keys *ret_keys);
+int32_t mpi2_keys_print(const uint8_t *pair, uint32_t size, struct mpi2_keys *ret_keys);
 /** Overwrite and free the pair. */
 void mpi2_keys_free(struct mpi2_keys *keys);
 /** @see rh_plugin.make @return 0 or a negative status */

@@ -1,160 +1,123 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The keys of ssh, one pair for each job: ECDSA on P-521, derived from random bytes of the host, so that the plugin
- * needs none of its own. The private scalar is their remainder by the order of the curve less 1, plus 1 (FIPS 186-5,
- * A.2.1: extra random bits).
- */
+/* The keys of ssh, one pair for each job: ECDSA on P-521. The host makes the numbers; here they get the form of ssh. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <openssl/bio.h>
-#include <openssl/bn.h>
-#include <openssl/core_names.h>
-#include <openssl/crypto.h>
-#include <openssl/ec.h>
-#include <openssl/evp.h>
-#include <openssl/obj_mac.h>
-#include <openssl/param_build.h>
-#include <openssl/pem.h>
 
 #include "mpi2.h"
 
 #define KEYS_TYPE "ecdsa-sha2-nistp521"
 #define KEYS_CURVE "nistp521"
-/** An uncompressed point of P-521: 4, and two numbers of 66 bytes. */
-#define KEYS_POINT 133
-/** Three texts with their lengths. */
-#define KEYS_BLOB (3 * 4 + sizeof(KEYS_TYPE) - 1 + sizeof(KEYS_CURVE) - 1 + KEYS_POINT)
+/** The private number, and an uncompressed point: 4, and two numbers. */
+#define KEYS_NUMBER 66
+#define KEYS_POINT (1 + 2 * KEYS_NUMBER)
 /** Characters of base64 for that many bytes, with the final zero. */
 #define KEYS_BASE64(size) (((size) + 2) / 3 * 4 + 1)
+/** Characters of a line of PEM. */
+#define KEYS_LINE 64
+/** Room for the private key as text, in one piece: what grows leaves copies. */
+#define KEYS_TEXT 512
 
-/** What one derivation holds; all of it is owned. */
-struct keys_work {
-	EC_GROUP *group;
-	BN_CTX *context;
-	BIGNUM *scalar;
-	BIGNUM *order;
-	EC_POINT *point;
-	unsigned char octets[KEYS_POINT];
+_Static_assert(KEYS_NUMBER + KEYS_POINT == RH_PAIR_BYTES, "a pair is a number and a point");
+
+/** RFC 5915, 3: ECPrivateKey in DER. The lengths are those of P-521; number and point stand in between. */
+static const uint8_t keys_before_number[] = {0x30, 0x81, 0xdc, 0x02, 0x01, 0x01, 0x04, KEYS_NUMBER};
+static const uint8_t keys_before_point[] = {0xa0, 0x07, 0x06, 0x05, 0x2b, 0x81, 0x04, 0x00,
+                                            0x23, 0xa1, 0x81, 0x89, 0x03, 0x81, 0x86, 0x00};
+
+/** Bytes that are put together. */
+struct keys_bytes {
+	uint8_t data[256];
+	size_t size;
 };
 
-static void keys_end(struct keys_work *work)
+static void keys_add(struct keys_bytes *bytes, const void *data, size_t size)
 {
-	EC_POINT_free(work->point);
-	BN_clear_free(work->scalar);
-	BN_free(work->order);
-	BN_CTX_free(work->context);
-	EC_GROUP_free(work->group);
+	memcpy(bytes->data + bytes->size, data, size);
+	bytes->size += size;
 }
 
-/** @return whether scalar and point were made of the bytes */
-static bool keys_compute(struct keys_work *work, const uint8_t *random, uint32_t size)
+/** Add a text with its length before it, as ssh has it (RFC 4251, 5). */
+static void keys_add_text(struct keys_bytes *bytes, const void *text, uint8_t length)
 {
-	work->group = EC_GROUP_new_by_curve_name(NID_secp521r1);
-	work->context = BN_CTX_secure_new();
-	work->scalar = BN_secure_new();
-	work->order = BN_new();
-	work->point = work->group ? EC_POINT_new(work->group) : NULL;
-	if (!work->group || !work->context || !work->scalar || !work->order || !work->point ||
-	    !BN_bin2bn(random, (int)size, work->scalar) || !EC_GROUP_get_order(work->group, work->order, work->context) ||
-	    !BN_sub_word(work->order, 1) || !BN_mod(work->scalar, work->scalar, work->order, work->context) ||
-	    !BN_add_word(work->scalar, 1))
-		return false;
-	BN_set_flags(work->scalar, BN_FLG_CONSTTIME);
-	return EC_POINT_mul(work->group, work->point, work->scalar, NULL, NULL, work->context) &&
-	       EC_POINT_point2oct(work->group, work->point, POINT_CONVERSION_UNCOMPRESSED, work->octets, KEYS_POINT,
-	                          work->context) == KEYS_POINT;
+	keys_add(bytes, (const uint8_t[]){0, 0, 0, length}, 4);
+	keys_add(bytes, text, length);
 }
 
-/** @return the pair for libcrypto, owned by the caller; NULL when memory is out */
-static EVP_PKEY *keys_pair(const struct keys_work *work)
+/** Write base64 (RFC 4648, 4) into KEYS_BASE64(@p size) characters. */
+static void keys_encode(const uint8_t *data, size_t size, char *ret_text)
 {
-	OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
-	EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
-	OSSL_PARAM *params = NULL;
-	EVP_PKEY *pair = NULL;
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char *at = ret_text;
 
-	if (build && OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, "P-521", 0) &&
-	    OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_PRIV_KEY, work->scalar) &&
-	    OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, work->octets, KEYS_POINT))
-		params = OSSL_PARAM_BLD_to_param(build);
-	if (params && context && EVP_PKEY_fromdata_init(context) == 1)
-		(void)EVP_PKEY_fromdata(context, &pair, EVP_PKEY_KEYPAIR, params);
-	OSSL_PARAM_free(params);
-	OSSL_PARAM_BLD_free(build);
-	EVP_PKEY_CTX_free(context);
-	return pair;
-}
+	for (size_t i = 0; i < size; i += 3) {
+		uint32_t three = (uint32_t)data[i] << 16 | (i + 1 < size ? (uint32_t)data[i + 1] << 8 : 0) |
+		                 (i + 2 < size ? data[i + 2] : 0);
 
-/** @return the private key as ssh reads it, owned by the caller; NULL when memory is out */
-static char *keys_print_private(EVP_PKEY *pair)
-{
-	BIO *out = BIO_new(BIO_s_secmem());
-	char *data = NULL;
-	char *text = NULL;
-	long length = 0;
-
-	if (out && PEM_write_bio_PrivateKey_traditional(out, pair, NULL, NULL, 0, NULL, NULL) == 1)
-		length = BIO_get_mem_data(out, &data);
-	if (length > 0)
-		text = strndup(data, (size_t)length);
-	BIO_free(out);
-	return text;
-}
-
-/** Append a text with its length, as ssh has it. @return what follows */
-static unsigned char *keys_append(unsigned char *at, const void *bytes, size_t size)
-{
-	const unsigned char length[4] = {(unsigned char)(size >> 24), (unsigned char)(size >> 16),
-	                                 (unsigned char)(size >> 8), (unsigned char)size};
-
-	memcpy(at, length, sizeof(length));
-	memcpy(at + sizeof(length), bytes, size);
-	return at + sizeof(length) + size;
-}
-
-/** @return the line of the public key, owned by the caller; NULL when memory is out */
-static char *keys_print_public(const struct keys_work *work)
-{
-	unsigned char blob[KEYS_BLOB];
-	unsigned char base64[KEYS_BASE64(KEYS_BLOB)];
-	unsigned char *at = keys_append(blob, KEYS_TYPE, sizeof(KEYS_TYPE) - 1);
-	char *line = NULL;
-
-	at = keys_append(at, KEYS_CURVE, sizeof(KEYS_CURVE) - 1);
-	at = keys_append(at, work->octets, KEYS_POINT);
-	EVP_EncodeBlock(base64, blob, (int)(at - blob));
-	return asprintf(&line, KEYS_TYPE " %s\n", (const char *)base64) < 0 ? NULL : line;
-}
-
-int32_t mpi2_keys_derive(const uint8_t *random, uint32_t size, struct mpi2_keys *ret_keys)
-{
-	struct keys_work work = {.group = NULL};
-	EVP_PKEY *pair = NULL;
-
-	*ret_keys = (struct mpi2_keys){NULL, NULL};
-	if (!random || size < MPI2_RANDOM)
-		return RH_EINVAL;
-	if (keys_compute(&work, random, size))
-		pair = keys_pair(&work);
-	if (pair) {
-		ret_keys->private_key = keys_print_private(pair);
-		ret_keys->public_key = keys_print_public(&work);
+		*at++ = letters[three >> 18];
+		*at++ = letters[three >> 12 & 63];
+		*at++ = i + 1 < size ? letters[three >> 6 & 63] : '=';
+		*at++ = i + 2 < size ? letters[three & 63] : '=';
 	}
-	EVP_PKEY_free(pair);
-	keys_end(&work);
-	if (ret_keys->private_key && ret_keys->public_key)
-		return 0;
-	mpi2_keys_free(ret_keys);
-	return RH_ENOMEM;
+	*at = '\0';
 }
 
 static void keys_wipe(char *text)
 {
 	if (text)
-		OPENSSL_cleanse(text, strlen(text));
+		explicit_bzero(text, strlen(text));
 	free(text);
+}
+
+/** @return the private key as ssh reads it, owned by the caller; NULL when memory is out */
+static char *keys_print_private(const uint8_t *pair)
+{
+	struct keys_bytes der = {.size = 0};
+	char base64[KEYS_BASE64(sizeof(der.data))];
+	char *text = malloc(KEYS_TEXT);
+	int length = 0;
+
+	keys_add(&der, keys_before_number, sizeof(keys_before_number));
+	keys_add(&der, pair, KEYS_NUMBER);
+	keys_add(&der, keys_before_point, sizeof(keys_before_point));
+	keys_add(&der, pair + KEYS_NUMBER, KEYS_POINT);
+	keys_encode(der.data, der.size, base64);
+	if (text) {
+		length = snprintf(text, KEYS_TEXT, "-----BEGIN EC PRIVATE KEY-----\n");
+		for (const char *line = base64; *line; line += strnlen(line, KEYS_LINE))
+			length += snprintf(text + length, (size_t)(KEYS_TEXT - length), "%.*s\n", KEYS_LINE, line);
+		(void)snprintf(text + length, (size_t)(KEYS_TEXT - length), "-----END EC PRIVATE KEY-----\n");
+	}
+	explicit_bzero(&der, sizeof(der));
+	explicit_bzero(base64, sizeof(base64));
+	return text;
+}
+
+/** @return the line of the public key, owned by the caller; NULL when memory is out */
+static char *keys_print_public(const uint8_t *pair)
+{
+	struct keys_bytes blob = {.size = 0};
+	char base64[KEYS_BASE64(sizeof(blob.data))];
+	char *line = NULL;
+
+	keys_add_text(&blob, KEYS_TYPE, sizeof(KEYS_TYPE) - 1);
+	keys_add_text(&blob, KEYS_CURVE, sizeof(KEYS_CURVE) - 1);
+	keys_add_text(&blob, pair + KEYS_NUMBER, KEYS_POINT);
+	keys_encode(blob.data, blob.size, base64);
+	return asprintf(&line, KEYS_TYPE " %s\n", base64) < 0 ? NULL : line;
+}
+
+int32_t mpi2_keys_print(const uint8_t *pair, uint32_t size, struct mpi2_keys *ret_keys)
+{
+	*ret_keys = (struct mpi2_keys){NULL, NULL};
+	if (!pair || size != RH_PAIR_BYTES)
+		return RH_EINVAL;
+	ret_keys->private_key = keys_print_private(pair);
+	ret_keys->public_key = keys_print_public(pair);
+	if (ret_keys->private_key && ret_keys->public_key)
+		return 0;
+	mpi2_keys_free(ret_keys);
+	return RH_ENOMEM;
 }
 
 void mpi2_keys_free(struct mpi2_keys *keys)
@@ -164,14 +127,14 @@ void mpi2_keys_free(struct mpi2_keys *keys)
 	*keys = (struct mpi2_keys){NULL, NULL};
 }
 
-/** @return the bytes of a text in base64, owned by the caller; NULL when memory is out */
-static char *keys_encode(const char *text)
+/** @return a text in base64, owned by the caller; NULL when memory is out */
+static char *keys_encode_text(const char *text)
 {
 	size_t size = strlen(text);
 	char *base64 = malloc(KEYS_BASE64(size));
 
 	if (base64)
-		EVP_EncodeBlock((unsigned char *)base64, (const unsigned char *)text, (int)size);
+		keys_encode((const uint8_t *)text, size, base64);
 	return base64;
 }
 
@@ -180,8 +143,8 @@ static char *keys_print_secret(struct mpi2_call *call, const struct rh_made *mad
 {
 	const char *name = mpi2_quote(call, "%s", made->name);
 	const char *app = mpi2_quote(call, "%s", mpi2_name(call));
-	char *private_key = keys_encode(keys->private_key);
-	char *public_key = keys_encode(keys->public_key);
+	char *private_key = keys_encode_text(keys->private_key);
+	char *public_key = keys_encode_text(keys->public_key);
 	char *json = NULL;
 
 	if (!name || !app || !private_key || !public_key ||
@@ -201,10 +164,10 @@ int32_t mpi2_make(void *self, const struct rh_view *view, const struct rh_made *
 	struct mpi2_call call = {self, view, reply, 0};
 	struct mpi2_keys keys;
 	char *json;
-	int32_t r = mpi2_keys_derive(made->random, made->random_bytes, &keys);
+	int32_t r = mpi2_keys_print(made->random, made->random_bytes, &keys);
 
 	if (r < 0)
-		return call.host->fail(reply, r, r == RH_ENOMEM ? "out of memory" : "too few random bytes for a key");
+		return call.host->fail(reply, r, r == RH_ENOMEM ? "out of memory" : "these bytes are no pair of keys");
 	json = keys_print_secret(&call, made, &keys);
 	r = json ? call.host->object(reply, json) : call.host->fail(reply, RH_ENOMEM, "out of memory");
 	keys_wipe(json);

@@ -220,8 +220,9 @@ static void objects_add_job(struct mpi2_call *call)
 
 int32_t mpi2_objects(void *self, const struct rh_view *view, struct rh_reply *reply)
 {
-	const struct rh_object_options once = {
-		.head = RH_HEAD(struct rh_object_options), .flags = RH_OBJECT_ONCE, .random_bytes = MPI2_RANDOM};
+	const struct rh_object_options once = {.head = RH_HEAD(struct rh_object_options),
+	                                       .flags = RH_OBJECT_ONCE | RH_OBJECT_PAIR,
+	                                       .random_bytes = RH_PAIR_BYTES};
 	struct mpi2_call call = {self, view, reply, 0};
 
 	objects_add(&call, objects_write_config, NULL);

@@ -29,13 +29,17 @@
 #define POD_LINK_KUBECTL "[\"/bin/sh\",\"-c\",\"ln -sf \\\"$ROUNDHOUSE_PROGRAM\\\" \\\"$TARGET_DIR/kubectl\\\"\"]"
 #define POD_MOUNT_KUBECTL "{\"name\":\"mpi-job-kubectl\",\"mountPath\":\"/opt/kube\"}"
 
-static void pod_edit(const struct mpi2_pod *pod, const char *path, const char *json)
+void mpi2_edit(const struct mpi2_pod *pod, const char *path, const char *json)
 {
-	if (pod->call->status == 0 && json)
-		pod->edit(pod->arg, path, json);
+	char below[POD_TEXT_SIZE];
+
+	if (pod->call->status < 0 || !json)
+		return;
+	snprintf(below, sizeof(below), "%s%s", pod->prefix, path);
+	pod->call->status = pod->call->host->edit(pod->call->reply, below, json);
 }
 
-/** pod_edit() with printf(@p format). */
+/** mpi2_edit() with printf(@p format). */
 static void __attribute__((format(printf, 3, 4)))
 pod_print(const struct mpi2_pod *pod, const char *path, const char *format, ...)
 {
@@ -51,7 +55,7 @@ pod_print(const struct mpi2_pod *pod, const char *path, const char *format, ...)
 		call->status = call->status < 0 ? call->status : call->host->fail(call->reply, RH_ENOMEM, "out of memory");
 		return;
 	}
-	pod_edit(pod, path, json);
+	mpi2_edit(pod, path, json);
 	free(json);
 }
 
@@ -61,7 +65,7 @@ static void pod_env(const struct mpi2_pod *pod, const char *name, const char *va
 	char json[POD_TEXT_SIZE];
 
 	snprintf(json, sizeof(json), "{\"name\":\"%s\",\"value\":\"%s\"}", name, value);
-	pod_edit(pod, POD_MAIN ".env[+]", json);
+	mpi2_edit(pod, POD_MAIN ".env[+]", json);
 }
 
 static void pod_label(const struct mpi2_pod *pod, const char *name, const char *value)
@@ -69,7 +73,7 @@ static void pod_label(const struct mpi2_pod *pod, const char *name, const char *
 	char path[POD_TEXT_SIZE];
 
 	snprintf(path, sizeof(path), "metadata.labels[\"" MPI2_LABEL "%s\"]", name);
-	pod_edit(pod, path, mpi2_quote(pod->call, "%s", value));
+	mpi2_edit(pod, path, mpi2_quote(pod->call, "%s", value));
 }
 
 /** Labels and names of a pod. @param index -1: it has none */
@@ -86,8 +90,8 @@ static void pod_identify(const struct mpi2_pod *pod, const char *role, int32_t i
 	snprintf(number, sizeof(number), "%" PRId32, works ? index + 1 : index);
 	if (index >= 0 || works)
 		pod_label(pod, "replica-index", number);
-	pod_edit(pod, "spec.hostname", mpi2_quote(pod->call, "%s", name ? name : ""));
-	pod_edit(pod, "spec.subdomain", mpi2_quote(pod->call, "%s", mpi2_name(pod->call)));
+	mpi2_edit(pod, "spec.hostname", mpi2_quote(pod->call, "%s", name ? name : ""));
+	mpi2_edit(pod, "spec.subdomain", mpi2_quote(pod->call, "%s", mpi2_name(pod->call)));
 }
 
 /** A pod with the node's network still asks the cluster for names. @param type path of the replica type */
@@ -97,7 +101,7 @@ static void pod_use_cluster_names(const struct mpi2_pod *pod, const char *type)
 
 	snprintf(path, sizeof(path), "%s.template.spec.hostNetwork", type);
 	if (pod->call->host->boolean(pod->call->view, path))
-		pod_edit(pod, "spec.dnsPolicy", "\"ClusterFirstWithHostNet\"");
+		mpi2_edit(pod, "spec.dnsPolicy", "\"ClusterFirstWithHostNet\"");
 }
 
 /** A volume with the keys, in the first container. */
@@ -126,7 +130,7 @@ static void pod_add_config(const struct mpi2_pod *pod, const char *agent)
 	          "{\"name\":\"mpi-job-config\",\"configMap\":{\"name\":%s,\"items\":[" POD_FILE_MODE(
 				  "hostfile", "292") "," POD_FILE_MODE("discover_hosts.sh", "365") "%s]}}",
 	          name, agent);
-	pod_edit(pod, POD_MAIN ".volumeMounts[+]", "{\"name\":\"mpi-job-config\",\"mountPath\":\"/etc/mpi\"}");
+	mpi2_edit(pod, POD_MAIN ".volumeMounts[+]", "{\"name\":\"mpi-job-config\",\"mountPath\":\"/etc/mpi\"}");
 }
 
 /** Where mpirun finds the hosts, how it reaches them, and how many processes each has. */
@@ -187,11 +191,11 @@ static void pod_edit_cluster_worker(const struct mpi2_pod *pod, int32_t index)
 
 	pod_identify(pod, "worker", index);
 	pod_use_cluster_names(pod, MPI2_WORKER_SPEC);
-	pod_edit(pod, "spec.dnsConfig.searches[+]",
-	         mpi2_quote(pod->call, "%s.%s.svc.%s", mpi2_name(pod->call), mpi2_namespace(pod->call),
-	                    domain ? domain : "cluster.local"));
+	mpi2_edit(pod, "spec.dnsConfig.searches[+]",
+	          mpi2_quote(pod->call, "%s.%s.svc.%s", mpi2_name(pod->call), mpi2_namespace(pod->call),
+	                     domain ? domain : "cluster.local"));
 	if (!pod_has(pod, "command") && !pod_has(pod, "args"))
-		pod_edit(pod, POD_MAIN ".command", "[\"/usr/sbin/sshd\",\"-De\"]");
+		mpi2_edit(pod, POD_MAIN ".command", "[\"/usr/sbin/sshd\",\"-De\"]");
 	pod_env(pod, "K_MPI_JOB_ROLE", "worker");
 	pod_add_keys(pod);
 }
@@ -257,19 +261,19 @@ static void pod_stay_here(const struct mpi2_pod *pod, const char *type)
 	pod_default(pod, type, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
 	pod_default(pod, type, "OMPI_MCA_orte_tmpdir_base", "/opt/mpi-job");
 	pod_default(pod, type, "OMPI_MCA_btl_vader_backing_directory", "/opt/mpi-job");
-	pod_edit(pod, "spec.volumes[+]", "{\"name\":\"mpi-job-session\",\"emptyDir\":{}}");
-	pod_edit(pod, POD_MAIN ".volumeMounts[+]", "{\"name\":\"mpi-job-session\",\"mountPath\":\"/opt/mpi-job\"}");
+	mpi2_edit(pod, "spec.volumes[+]", "{\"name\":\"mpi-job-session\",\"emptyDir\":{}}");
+	mpi2_edit(pod, POD_MAIN ".volumeMounts[+]", "{\"name\":\"mpi-job-session\",\"mountPath\":\"/opt/mpi-job\"}");
 }
 
 /** The agent in place of ssh runs this program as kubectl. */
 static void pod_bring_agent(const struct mpi2_pod *pod)
 {
-	pod_edit(pod, "spec.initContainers[+]",
-	         "{\"name\":\"mpi-job-agent\",\"image\":\"local\",\"command\":" POD_LINK_KUBECTL
-	         ",\"env\":[{\"name\":\"TARGET_DIR\",\"value\":\"/opt/kube\"}],"
-	         "\"volumeMounts\":[" POD_MOUNT_KUBECTL "]}");
-	pod_edit(pod, "spec.volumes[+]", "{\"name\":\"mpi-job-kubectl\",\"emptyDir\":{}}");
-	pod_edit(pod, POD_MAIN ".volumeMounts[+]", POD_MOUNT_KUBECTL);
+	mpi2_edit(pod, "spec.initContainers[+]",
+	          "{\"name\":\"mpi-job-agent\",\"image\":\"local\",\"command\":" POD_LINK_KUBECTL
+	          ",\"env\":[{\"name\":\"TARGET_DIR\",\"value\":\"/opt/kube\"}],"
+	          "\"volumeMounts\":[" POD_MOUNT_KUBECTL "]}");
+	mpi2_edit(pod, "spec.volumes[+]", "{\"name\":\"mpi-job-kubectl\",\"emptyDir\":{}}");
+	mpi2_edit(pod, POD_MAIN ".volumeMounts[+]", POD_MOUNT_KUBECTL);
 	pod_add_config(pod, "," POD_FILE_MODE("rsh_agent.sh", "365"));
 	pod_env(pod, MPI2_KUBECTL, "/opt/kube/kubectl");
 }
@@ -295,8 +299,8 @@ static void pod_use_agent(const struct mpi2_pod *pod)
 static void pod_edit_local_worker(const struct mpi2_pod *pod)
 {
 	if (pod_is_sshd(pod)) {
-		pod_edit(pod, POD_MAIN ".command", "[\"sleep\"]");
-		pod_edit(pod, POD_MAIN ".args", "[\"365d\"]");
+		mpi2_edit(pod, POD_MAIN ".command", "[\"sleep\"]");
+		mpi2_edit(pod, POD_MAIN ".args", "[\"365d\"]");
 	}
 	pod_env(pod, "K_MPI_JOB_ROLE", "worker");
 	pod_stay_here(pod, MPI2_WORKER_SPEC);
@@ -330,17 +334,10 @@ void mpi2_edit_launcher(const struct mpi2_pod *pod)
 		pod_edit_cluster_launcher(pod);
 }
 
-static void pod_edit_by_host(void *arg, const char *path, const char *json)
-{
-	struct mpi2_call *call = arg;
-
-	call->status = call->host->edit(call->reply, path, json);
-}
-
 int32_t mpi2_make_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply)
 {
 	struct mpi2_call call = {self, view, reply, 0};
-	const struct mpi2_pod pod = {&call, pod_edit_by_host, &call};
+	const struct mpi2_pod pod = {&call, ""};
 
 	if (strcmp(me->type, MPI2_LAUNCHER) == 0)
 		mpi2_edit_launcher(&pod);

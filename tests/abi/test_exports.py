@@ -8,8 +8,7 @@ import re
 import subprocess
 import sys
 
-# libcrypto and libcjson: plugin mpi2 makes keys, and a Job of a template; the program links them, too
-LIBRARIES = re.compile(r"lib(c|m|pthread|dl|rt|crypto|cjson)\.so\.|ld-linux|ld-musl|libc\.musl")
+LIBRARIES = re.compile(r"lib(c|m|pthread|dl|rt)\.so\.|ld-linux|ld-musl|libc\.musl")
 
 
 def readelf(program, option, path):
