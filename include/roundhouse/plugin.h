@@ -80,10 +80,7 @@ struct rh_reply; /**< opaque: gathers the answer of one call */
 #define RH_REPLICA_UNINDEXED UINT32_C(8) /**< its one pod has no index in name and labels; max_replicas is 1 */
 /** since 1.1: each of its pods is one process of the job's world, which rh_comm may number: no server, no launcher */
 #define RH_REPLICA_RANKED UINT32_C(16)
-/**
- * since 1.2: on a cluster an object of objects(), as a batch/v1 Job, makes the pods of this type. There the core makes
- * none: its replicas wait, as with hold(). On one machine the core makes them
- */
+/** since 1.2: on a cluster an object of objects() makes its pods, as a batch/v1 Job; the core does on one machine */
 #define RH_REPLICA_OUTSIDE UINT32_C(32)
 /** @} */
 
@@ -134,15 +131,9 @@ struct rh_replica_type {
  * replicas_path, scale_type and the paths of types are NULL
  */
 #define RH_KIND_EXPANDED UINT32_C(4096)
-/**
- * since 1.2: on a cluster the kind is served, and in definitions and rights, only when the allow-list of the
- * configuration names its plugin: for a kind that another operator may serve there
- */
+/** since 1.2: another operator may serve it: clusters, CRDs and rights have it only where [plugins] allow names it */
 #define RH_KIND_OPT_IN UINT32_C(8192)
-/**
- * since 1.2: on a cluster activeDeadlineSeconds and backoffLimit are the plugin's, which gives them to an object that
- * keeps them; the core does not fail the job by them. On one machine the core does
- */
+/** since 1.2: on a cluster an object of the plugin keeps activeDeadlineSeconds and backoffLimit, not the core */
 #define RH_KIND_OWN_LIMITS UINT32_C(16384)
 /** @} */
 
@@ -319,20 +310,14 @@ struct rh_replica_state {
 #define RH_OBJECT_PAIR UINT32_C(4)   /**< with ONCE: the bytes for make() are a new pair of keys (RH_PAIR_BYTES) */
 /** @} */
 
-/**
- * Since 1.2. random_bytes of RH_OBJECT_PAIR: ECDSA on P-521, the private number (66 bytes, the highest first), then the
- * public point (133 bytes, uncompressed). So a plugin that prints keys needs no library for them.
- */
+/** Since 1.2. Keys on P-521: the private number (66 bytes, the highest first), the public point (133, uncompressed). */
 #define RH_PAIR_BYTES 199
 
 /** Since 1.2. How an object of objects() is kept. */
 struct rh_object_options {
 	struct rh_head head; /**< RH_HEAD(struct rh_object_options) */
 	uint32_t flags;      /**< RH_OBJECT_* */
-	/**
-	 * with RH_OBJECT_ONCE: how many bytes make() gets, 0 to 256, with RH_OBJECT_PAIR RH_PAIR_BYTES; 0: make() is not
-	 * called, the object is as named
-	 */
+	/** with ONCE: how many bytes make() gets, 0 to 256, with PAIR RH_PAIR_BYTES; 0: the object is made as named */
 	uint32_t random_bytes;
 };
 
@@ -438,9 +423,7 @@ struct rh_services {
 	 * For pod(): set what stands at @p path of the Pod ("spec.hostNetwork") to the value @p json; missing maps and
 	 * lists are made on the way, and "[+]" appends to a list: "spec.initContainers[+]". A key with dots stands in
 	 * brackets and quotes. apiVersion, kind, status, metadata.namespace and metadata.ownerReferences are the core's.
-	 *
-	 * Since 1.2 also for objects(): of the object that was named last, but for its apiVersion, kind, metadata and
-	 * status. What an object takes from the job as json() is then changed where it must be.
+	 * Since 1.2 also for objects(): of the object named last, but for apiVersion, kind, metadata and status.
 	 * @return 0 or a negative status (RH_EPLUGIN: no JSON, or no such path)
 	 */
 	int32_t (*edit)(struct rh_reply *reply, const char *path, const char *json);
@@ -476,8 +459,6 @@ struct rh_services {
 	 * make() is called with random_bytes fresh bytes, and what it answers is created; with random_bytes 0 the JSON
 	 * itself is. Its content is never read, compared or written again. One that is gone is made anew, with other
 	 * bytes; one that somebody else made in its place is replaced before pods use it. At most 32 objects of a job.
-	 *
-	 * RH_OBJECT_PAIR: in place of random bytes make() gets a pair of keys that the host has made with libcrypto.
 	 *
 	 * RH_OBJECT_RETAIN: the object has no owner and is never deleted by the host; it is found again by its name and the
 	 * label roundhouse.dev/job-uid. Not together with random_bytes.

@@ -23,6 +23,7 @@ struct judge_launcher {
 	const char *reason;  /**< of its failure; NULL: it has none */
 	const char *message; /**< likewise */
 	int64_t ready;       /**< its pods that are ready */
+	int64_t ending;      /**< its pods that are being deleted */
 	int64_t failures;    /**< its pods that failed */
 };
 
@@ -67,6 +68,7 @@ static struct judge_launcher judge_read(const struct mpi2_call *call)
 	for (int32_t i = 0; i < conditions; i++)
 		judge_read_condition(call, i, &launcher);
 	(void)call->host->integer(call->view, "@launcher.status.ready", &launcher.ready);
+	(void)call->host->integer(call->view, "@launcher.status.terminating", &launcher.ending);
 	(void)call->host->integer(call->view, "@launcher.status.failed", &launcher.failures);
 	return launcher;
 }
@@ -139,7 +141,8 @@ static int32_t judge_on_cluster(struct mpi2_call *call)
 {
 	const struct judge_launcher launcher = judge_read(call);
 	const bool done = launcher.succeeded || launcher.failed;
-	struct rh_counts counts = {.active = done ? 0 : (int32_t)launcher.ready, .succeeded = launcher.succeeded};
+	struct rh_counts counts = {.active = done ? 0 : (int32_t)(launcher.ready + launcher.ending),
+	                           .succeeded = launcher.succeeded};
 
 	counts.failed = (int32_t)launcher.failures;
 	judge_verdict(call, &launcher);

@@ -207,9 +207,8 @@ def do_step(api, job, step, names):
         api.call("DELETE", f"{KINDS[d['kind']]}/{d['name']}",
                  {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"})
     elif "patchObject" in step:
-        d = step["patchObject"]
-        code, o = api.call("PATCH", f"{KINDS[d['kind']]}/{d['name']}", d["patch"], "application/merge-patch+json")
-        assert code == 200, o
+        d = step["patchObject"]  # of an object that may be gone: what follows shows it
+        api.call("PATCH", f"{KINDS[d['kind']]}/{d['name']}", d["patch"], "application/merge-patch+json")
     elif "createObject" in step:
         d = step["createObject"]
         code, o = api.call("POST", KINDS[d["kind"]], d)
