@@ -93,11 +93,15 @@ static void judge_print_counts(FILE *out, const char *type, const struct rh_coun
 	fputs("}", out);
 }
 
-/** Write status.replicaStatuses. A launcher that is done has no counts of workers, as the MPI Operator has it. */
+/**
+ * Write status.replicaStatuses, as the MPI Operator has it: a launcher that is done leaves no counts of workers.
+ * @param launcher NULL: there is none yet
+ */
 static void judge_report(struct mpi2_call *call, const struct rh_counts *launcher, bool done)
 {
 	const struct rh_counts none = {.active = 0};
 	const struct rh_counts workers = judge_count(call, MPI2_WORKER);
+	const char *comma = launcher ? "," : "";
 	char json[JUDGE_TEXT_SIZE];
 	FILE *out = fmemopen(json, sizeof(json), "w");
 
@@ -106,9 +110,10 @@ static void judge_report(struct mpi2_call *call, const struct rh_counts *launche
 		return;
 	}
 	fputs("{", out);
-	judge_print_counts(out, MPI2_LAUNCHER, launcher);
+	if (launcher)
+		judge_print_counts(out, MPI2_LAUNCHER, launcher);
 	if (mpi2_workers(call) > 0) {
-		fputs(",", out);
+		fputs(comma, out);
 		judge_print_counts(out, MPI2_WORKER, done ? &none : &workers);
 	}
 	fputs("}", out);
@@ -147,7 +152,7 @@ static int32_t judge_on_cluster(struct mpi2_call *call)
 	counts.failed = (int32_t)launcher.failures;
 	judge_verdict(call, &launcher);
 	if (call->status == 0)
-		judge_report(call, &counts, done);
+		judge_report(call, launcher.found ? &counts : NULL, done);
 	return call->status;
 }
 

@@ -9,7 +9,7 @@ only, the namespace default must have its default service account, and nothing e
 no scheduler. --allow names the differences file: a JSON list of {"golden": glob, "path": glob on what is printed before the
 colon}. Prints one line per difference and a sum at the end; exit status 0 when all lives are alike.
 
-Compared after each step: conditions (type, status, reason, message; their order), replicaStatuses, presence of startTime and
+Compared after each step: conditions (type, status, reason, message), replicaStatuses, presence of startTime and
 completionTime, pods with their phase, the launcher Job (suspend, conditions, what may change of its template), hostfile and discover_hosts.sh, the Service's selector, which other
 objects are there; at the end, the set of events on the job. A launcher pod's random suffix is written as its number in order of
 appearance (NAME-launcher.1); pods that somebody deleted and that were made anew bear a "+" for each time.
@@ -144,12 +144,19 @@ def snapshot(api, job, names):
     return out
 
 
+def tidy(state):
+    """A state with its conditions sorted by type: their order says nothing."""
+    if state and state.get("conditions"):
+        state["conditions"].sort(key=lambda condition: condition["type"])
+    return state
+
+
 def settle(api, job, names, fits, limit=30.0, quiet=1.3):
     """The state once it is the recorded one and stays so (the Job controller acts on pods once a second); at last
     another one. @param fits whether a state is the recorded one"""
     last, since, start = None, time.time(), time.time()
     while time.time() - start < limit and not (fits(last) and time.time() - since > quiet):
-        s = json.loads(json.dumps(snapshot(api, job, names)))
+        s = tidy(json.loads(json.dumps(snapshot(api, job, names))))
         if s != last:
             since, last = time.time(), s
         time.sleep(0.25)
@@ -261,6 +268,8 @@ def differ(path, want, got):
 
 def steady(life):
     """Without what is true of one run only: quarrels of two writers, pods made twice from a stale cache."""
+    for state in [life.get("afterCreate"), *life.get("afterStep", [])]:
+        tidy(state)
     if "events" in life:
         life["events"] = sorted([t, r, m] for t, r, m in life["events"] if "the object has been modified" not in m
                                 and not ("created failed" in m and "already exists" in m))
