@@ -75,7 +75,7 @@ static const struct worlds_row job_rows[] = {
 	{"what its pods use is another's", "", BEGUN_JOB("false") "refused Service s alone what=name",
      "look at object v1 Service s\n" TAKEN},
 	{"nor does one that is there resume then", "",
-     BEGUN_JOB("false") "object Job l hash=1; refused Service s alone what=name",
+     BEGUN_JOB("false") "object Job l batch hash=1; refused Service s alone what=name",
      "look at object v1 Service s\n" TAKEN},
 	{"a suspended one has no pods", "", BEGUN_JOB("true"),
      "create object v1 Service s\ncreate object batch/v1 Job l\n"},

@@ -16,7 +16,7 @@
  *     pod worker-1 Failed code=137 at=-3 …            one pod; replaces one of "all"; see worlds.c for the words
  *     gone worker-1                                   removes a pod
  *     service worker-5 uid=x owner=y deleting         one Service
- *     object Kind name [rbac] hash=… owner=y coming   another child; hash=same is that of the desired one
+ *     object Kind name [rbac|batch] hash=… owner=y coming   another child; hash=same is that of the desired one
  *     wants [{…}]                                     world.objects, ' stands for "
  *     gang volcano                                    the gang scheduler; its PodGroup is "object PodGroup j [idle]"
  *     set -90 60                                      90 s before now the clock was set forward by 60 s
