@@ -220,7 +220,7 @@ void rh_work_run(struct rh_entry *entry)
 
 	if (entry->progress.stage != RH_STAGE_IDLE || !entry->uid || rh_invalid_is_reported(entry))
 		return;
-	if (!entry->job && !rh_trees_has_room(entry->engine, entry->tree.weight)) {
+	if (!entry->job && !rh_trees_has_room(entry, entry->tree.weight)) {
 		rh_trees_await_room(entry);
 		return;
 	}

@@ -5,6 +5,8 @@ usage: tenants.py BUILD_DIR [--program ROUNDHOUSE...] [--rounds N] [--flood N...
 
     --flood N...   another namespace creates N jobs while this one creates its own, one after the other; 0: nobody else
     --pods N       of each job of the flood (1)
+    --plain        also create a plain pod after each job of the calm namespace, and show its time to the watch: what
+                   the API server itself takes
     --large N      instead: N jobs of 1.3 MB are created, all annotated, and the controller is started anew: its peak
                    memory
     --program P... programs that are compared, in turn; that of BUILD_DIR when none is named
@@ -53,7 +55,8 @@ def peak(controller):
 
 
 class Watch(threading.Thread):
-    """When the first pod of each job of a namespace was seen. Attributes: seen, {job: monotonic}."""
+    """When the first pod of each job of a namespace, and each plain pod, was seen.
+    Attributes: seen, {name: monotonic}."""
 
     def __init__(self, api, namespace):
         super().__init__(daemon=True)
@@ -67,8 +70,8 @@ class Watch(threading.Thread):
     def run(self):
         for line in self.curl.stdout:
             now = time.monotonic()
-            labels = json.loads(line)["object"]["metadata"].get("labels", {})
-            self.seen.setdefault(labels.get(bench.LABEL), now)
+            metadata = json.loads(line)["object"]["metadata"]
+            self.seen.setdefault(metadata.get("labels", {}).get(bench.LABEL, metadata["name"]), now)
 
     def stop(self):
         self.curl.terminate()
@@ -98,11 +101,19 @@ class Tenants(bench.Bench):
                 asked.setdefault(about["name"].rsplit("-", 2)[0], moment(event["requestReceivedTimestamp"]))
         return [asked[name] - at for name, at in made.items() if name in asked]
 
-    def fairness(self, flood, pods):
+    def plain_pod(self, namespace, name):
+        """-> when its create began"""
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+               "spec": bench.job(name, 1)["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]}
+        began = time.monotonic()
+        self.client.ask("POST", f"/api/v1/namespaces/{namespace}/pods", pod)
+        return began
+
+    def fairness(self, flood, pods, plain):
         """One namespace creates a flood, another one job after the other. -> (seconds to first pods, the controller's,
-        of the flood)"""
+        of the flood, of plain pods)"""
         noisy, calm = self.namespace(), self.namespace()
-        watch, posted = Watch(self.api, calm), {}
+        watch, posted, made = Watch(self.api, calm), {}, {}
         watch.start()
         with self.controller() as controller:
             time.sleep(1)
@@ -115,9 +126,11 @@ class Tenants(bench.Bench):
                 name = f"c{len(posted)}"
                 self.client.ask("POST", bench.JOBS.format(calm), bench.job(name, 1))
                 posted[name] = time.monotonic()
+                if plain:
+                    made[f"plain-{name}"] = self.plain_pod(calm, f"plain-{name}")
                 time.sleep(PAUSE_S)
             took = time.monotonic() - start
-            support.wait_for("pods of all", lambda: set(posted) <= set(watch.seen), patience=600)
+            support.wait_for("pods of all", lambda: {*posted, *made} <= set(watch.seen), patience=600)
             if thread:
                 thread.join()
             self.settle(controller)
@@ -125,7 +138,8 @@ class Tenants(bench.Bench):
         share = self.controller_share(calm)
         for namespace in (noisy, calm):
             self.clean(namespace)
-        return [watch.seen[name] - at for name, at in posted.items()], share, took
+        times, plain_times = ([watch.seen[name] - at for name, at in of.items()] for of in (posted, made))
+        return times, share, took, plain_times
 
     def large(self, count):
         """-> ([the most memory of the controller, MiB: while they are created and annotated, and after a start],
@@ -171,6 +185,7 @@ def parse():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--flood", type=int, nargs="*", default=[0, 1250, 5000])
     parser.add_argument("--pods", type=int, default=1)
+    parser.add_argument("--plain", action="store_true")
     parser.add_argument("--large", type=int, default=0)
     return parser.parse_args()
 
@@ -184,10 +199,12 @@ def measure(tenants, options, program):
         tenants.say("first pod of another namespace's job meanwhile", " and ".join(f"{wait:.2f} s" for wait in waits))
         return
     for flood in options.flood:
-        times, share, took = tenants.fairness(flood, options.pods)
+        times, share, took, plain = tenants.fairness(flood, options.pods, options.plain)
         tenants.say(f"first pod beside {flood} jobs of another namespace, {program}: p50 and p99",
                     f"{show(times)}, of which the controller's {show(share)} ({len(times)} jobs, {took:.1f} s)",
                     "3 x alone")
+        if plain:
+            tenants.say("a plain pod created meanwhile, until the watch shows it: p50 and p99", show(plain))
 
 
 def main():

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/carry/fair/share.h
- * @brief The share of each namespace in what all use: turns in the queues, and creates in flight; for
- * core/engine/carry.
+ * @brief The share of each namespace in what all use: turns in the queues, creates in flight, and memory for the trees
+ * of jobs; for core/engine/carry.
  */
 #ifndef RH_ENGINE_CARRY_FAIR_SHARE_H
 #define RH_ENGINE_CARRY_FAIR_SHARE_H
@@ -27,6 +27,7 @@ struct rh_creates {
 struct rh_share {
 	size_t entries;                      /**< of the namespace */
 	size_t creating;                     /**< its creates of children in flight */
+	size_t tree_bytes;                   /**< of its jobs in engine->trees.bytes */
 	struct rh_queue_flow due;            /**< its turns in engine->queue */
 	struct rh_queue_flow throttled;      /**< in engine->creates.throttled */
 	struct rh_queue_flow tree_queue;     /**< in engine->trees.waiting */

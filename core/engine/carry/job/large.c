@@ -46,7 +46,7 @@ bool rh_large_must_defer(struct rh_entry *entry, const struct rh_json *object)
 	if (entry->job || entry->refresh)
 		return false;
 	weight = rh_json_weight(object);
-	if (weight <= RH_TREES_TEXT_WEIGHT || weight > RH_JOB_WEIGHT_MAX || rh_trees_has_room(entry->engine, weight))
+	if (weight <= RH_TREES_TEXT_WEIGHT || weight > RH_JOB_WEIGHT_MAX || rh_trees_has_room(entry, weight))
 		return false;
 	entry->tree.weight = weight;
 	return true;

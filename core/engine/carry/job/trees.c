@@ -12,9 +12,20 @@
 #include "engine/carry/entry.h"
 #include "engine/carry/job/parsed.h"
 
+/* Bytes beyond RH_TREES_BYTES for namespaces that have few: no namespace waits until the flood of another is done. */
+#define TREES_SPARE (RH_TREES_BYTES / 4)
+
 void rh_trees_reserve(struct rh_entry *entry, size_t bytes)
 {
-	entry->engine->trees.bytes += bytes - entry->tree.reserved;
+	struct rh_tree_cache *trees = &entry->engine->trees;
+	struct rh_share *share = entry->share;
+
+	if (bytes == entry->tree.reserved)
+		return;
+	trees->namespaces -= share->tree_bytes > 0;
+	share->tree_bytes += bytes - entry->tree.reserved;
+	trees->namespaces += share->tree_bytes > 0;
+	trees->bytes += bytes - entry->tree.reserved;
 	entry->tree.reserved = bytes;
 }
 
@@ -154,14 +165,24 @@ void rh_trees_evict(struct rh_engine *engine, size_t most)
 	trees_shrink(engine, most, waiting ? RH_TREES_BYTES / 2 : RH_TREES_BYTES);
 }
 
-/* A tree counts for at most half of the total, so that even the largest one fits in time. */
-bool rh_trees_has_room(struct rh_engine *engine, size_t weight)
+/* @return whether the namespace of @p entry has less than its part of what is spare */
+static bool trees_has_spare_room(const struct rh_entry *entry, size_t weight)
 {
+	const struct rh_share *share = entry->share;
+	size_t namespaces = entry->engine->trees.namespaces + (share->tree_bytes == 0);
+
+	return share->tree_bytes + weight <= TREES_SPARE / namespaces;
+}
+
+/* A tree counts for at most half of the total, so that even the largest one fits in time. */
+bool rh_trees_has_room(const struct rh_entry *entry, size_t weight)
+{
+	struct rh_engine *engine = entry->engine;
 	size_t half = RH_TREES_BYTES / 2;
 	size_t bytes = RH_TREES_BYTES - (weight < half ? weight : half);
 
 	trees_shrink(engine, SIZE_MAX, bytes);
-	return engine->trees.bytes <= bytes;
+	return engine->trees.bytes <= bytes || trees_has_spare_room(entry, weight);
 }
 
 void rh_trees_await_room(struct rh_entry *entry)

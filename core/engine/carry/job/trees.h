@@ -28,6 +28,7 @@ struct rh_tree_cache {
 	struct rh_entry *most_recent;
 	size_t count;
 	size_t bytes;            /**< of all trees, and of the jobs that are being read again */
+	size_t namespaces;       /**< that have some of these bytes */
 	size_t text_bytes;       /**< lengths of all texts */
 	struct rh_queue waiting; /**< entries whose trees wait for room */
 };
@@ -63,8 +64,11 @@ void rh_trees_mark_used(struct rh_entry *entry);
 void rh_trees_evict(struct rh_engine *engine, size_t most);
 /** Parse the text of an evicted job again. @return 0 or RH_ENOMEM */
 int rh_trees_hydrate(struct rh_entry *entry);
-/** @return whether a tree of @p weight bytes fits; others are evicted for it as far as possible */
-bool rh_trees_has_room(struct rh_engine *engine, size_t weight);
+/**
+ * @return whether a tree of @p weight bytes fits for @p entry; others are evicted for it as far as possible. What is
+ * spare beyond RH_TREES_BYTES is divided among the namespaces that have trees
+ */
+bool rh_trees_has_room(const struct rh_entry *entry, size_t weight);
 /** Queue the job, which has no tree, until one fits. */
 void rh_trees_await_room(struct rh_entry *entry);
 /** Make queued jobs due whose trees may fit now. */

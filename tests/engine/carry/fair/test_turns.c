@@ -10,6 +10,8 @@
 #define FLOOD 400
 #define WORKERS 5
 #define CREATES 16
+/* Jobs of 100 KB that take more than RH_TREES_BYTES. */
+#define WIDE 90
 
 /* Creates of pods and Services as they reach the store. */
 struct counts {
@@ -36,16 +38,20 @@ static bool count_create(void *arg, const struct rh_request *request, struct rh_
 	return false;
 }
 
-static void create_job(struct sim *sim, const char *namespace_, const char *name)
+/** @param job taken */
+static void create(struct sim *sim, const char *namespace_, struct rh_json *job)
 {
-	struct rh_json *job = sim_new_job(name, "Worker=Never*5", NULL, NULL);
-
 	assert_int_equal(rh_json_set_string(rh_json_get(job, "metadata"), "namespace", namespace_), 0);
 	assert_int_equal(
 		sim_user(
 			sim,
 			(struct rh_request){.verb = RH_VERB_CREATE, .resource = &sim->jobs, .namespace_ = namespace_, .body = job}),
 		RH_OUTCOME_OK);
+}
+
+static void create_job(struct sim *sim, const char *namespace_, const char *name)
+{
+	create(sim, namespace_, sim_new_job(name, "Worker=Never*5", NULL, NULL));
 }
 
 /* A flood has begun: all its jobs are known, and its creates have taken all places. */
@@ -133,6 +139,79 @@ static void test_turns__shares_go_with_their_jobs(void **state)
 	assert_int_equal(rh_map_size(sim.engine->shares), 1);
 }
 
+/* A job whose tree takes some 100 KB. */
+static struct rh_json *new_wide_job(const char *name)
+{
+	struct rh_json *job = sim_new_job(name, "Worker=Never*5", NULL, NULL);
+	struct rh_json *containers = rh_json_at(job, "spec.pytorchReplicaSpecs.Worker.template.spec.containers");
+	static char text[100 << 10];
+
+	memset(text, 'x', sizeof(text) - 1);
+	assert_int_equal(rh_json_set_string(rh_json_first(containers), "unknown", text), 0);
+	return job;
+}
+
+/* The engine knows all jobs of a flood, and no server has answered it: trees in use have left no room for another. */
+static void fill_trees(struct sim *sim)
+{
+	char name[32];
+
+	for (int i = 0; i < WIDE; i++) {
+		snprintf(name, sizeof(name), "wide%d", i);
+		create(sim, "flood", new_wide_job(name));
+		snprintf(name, sizeof(name), "small%d", i);
+		create_job(sim, "flood", name);
+	}
+	for (int i = 0; i < 2 * WIDE; i++) {
+		assert_true(rh_memory_store_pump(sim->store, 0));
+		rh_engine_step(sim->engine, sim->now);
+	}
+	assert_true(sim->engine->trees.waiting.count > 0);
+}
+
+/* @return the only entry of the default namespace */
+static const struct rh_entry *find_calm(const struct sim *sim)
+{
+	size_t cursor = 0;
+	void *value;
+
+	while (rh_map_next(sim->engine->entries, &cursor, NULL, &value)) {
+		const struct rh_entry *entry = value;
+
+		if (strcmp(entry->name, "calm") == 0)
+			return entry;
+	}
+	fail_msg("no calm job");
+	return NULL;
+}
+
+static void test_turns__trees_of_a_flood_leave_room_for_others(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	sim_open(&sim, false);
+	sim_start(&sim);
+	sim_create(&sim, sim_new_job("calm", "Worker=Never", NULL, NULL));
+	sim_settle(&sim);
+	rh_engine_rest(sim.engine);
+	assert_int_equal(sim.engine->trees.bytes, 0);
+	assert_int_equal(sim.engine->trees.namespaces, 0);
+	fill_trees(&sim);
+	assert_int_equal(sim.engine->trees.namespaces, 1);
+	sim_set_pod(&sim, "calm-worker-0", "Running", 0, 0);
+	/* the newest: the event of that pod */
+	assert_true(rh_memory_store_pump(sim.store, rh_memory_store_pending(sim.store) - 1));
+	rh_engine_step(sim.engine, sim.now);
+	assert_int_equal(find_calm(&sim)->tree.waiting.place, 0);
+	assert_true(find_calm(&sim)->progress.stage != RH_STAGE_IDLE);
+	assert_int_equal(sim.engine->trees.namespaces, 2);
+	sim_settle(&sim);
+	sim_assert(&sim, "calm", "Created Running | worker-0 Running");
+	rh_engine_rest(sim.engine);
+	assert_int_equal(sim.engine->trees.namespaces, 0);
+}
+
 /* One step decides about some of what is due; the rest is due at once. */
 static void test_turns__a_step_is_bounded(void **state)
 {
@@ -163,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_turns__another_namespace_does_not_wait_for_a_flood),
 		cmocka_unit_test(test_turns__all_jobs_are_served_in_the_end),
 		cmocka_unit_test(test_turns__shares_go_with_their_jobs),
+		cmocka_unit_test(test_turns__trees_of_a_flood_leave_room_for_others),
 		cmocka_unit_test(test_turns__a_step_is_bounded),
 	};
 
