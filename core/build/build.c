@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/os/crypto.h"
 #include "base/os/random.h"
 #include "build/fabric.h"
 #include "build/gang.h"
@@ -463,6 +464,16 @@ int rh_build_objects(struct rh_builder *builder, struct rh_json **ret_objects, s
 	return 0;
 }
 
+/* @return 0, RH_EAGAIN: the kernel has no random bytes yet, or RH_EPLUGIN: libcrypto makes no keys */
+static int build_fill(const struct rh_keep *keep, uint8_t bytes[RH_KEEP_RANDOM_MAX], struct rh_error *err)
+{
+	_Static_assert(RH_PAIR_BYTES == RH_PAIR_SIZE && RH_PAIR_SIZE <= RH_KEEP_RANDOM_MAX, "a pair does not fit");
+
+	if (keep->pair && keep->random == RH_PAIR_BYTES)
+		return rh_crypto_pair(bytes, err) < 0 ? RH_EPLUGIN : 0;
+	return rh_random_secret(bytes, keep->random) ? 0 : rh_fail(err, RH_EAGAIN, "the kernel has no random bytes yet");
+}
+
 int rh_build_made(const struct rh_snapshot *snapshot, const struct rh_json *object, struct rh_json **ret_object,
                   struct rh_error *err)
 {
@@ -479,8 +490,9 @@ int rh_build_made(const struct rh_snapshot *snapshot, const struct rh_json *obje
 	struct rh_json *body = NULL;
 	int r;
 
-	if (!rh_random_secret(random, keep.random))
-		return rh_fail(err, RH_EAGAIN, "the kernel has no random bytes yet");
+	r = build_fill(&keep, random, err);
+	if (r < 0)
+		return r;
 	r = rh_host_make(snapshot, &made, &body, err);
 	explicit_bzero(random, sizeof(random));
 	if (r == 0 && (rh_keep_write(body, &keep) < 0 || build_own(snapshot->job, body, &keep) < 0))

@@ -44,8 +44,8 @@ int rh_build_service(struct rh_builder *builder, const char *type, int32_t index
  */
 int rh_build_objects(struct rh_builder *builder, struct rh_json **ret_objects, struct rh_error *err);
 /**
- * Let the plugin make @p object, one of rh_build_objects() whose content comes from random bytes (job/keep.h), and add
- * what rh_build_objects() adds. @param snapshot as for rh_builder_new()
+ * Let the plugin make @p object, one of rh_build_objects() whose content comes from random bytes or a pair of keys
+ * (job/keep.h), and add what rh_build_objects() adds. @param snapshot as for rh_builder_new()
  * @param[out] ret_object owned by the caller, who frees it by rh_json_free_secret()
  * @return as rh_build_pod(), or RH_EAGAIN while the kernel has no random bytes yet
  */

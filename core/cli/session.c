@@ -72,6 +72,8 @@ int rh_session_load_file(const struct rh_cli *cli, const char *file, struct rh_s
 	r = rh_session_configure(cli, file, session, err);
 	if (r == 0)
 		r = rh_host_new(session->config, &session->host, err);
+	if (r == 0 && (session_is_of_cluster(cli) || cli->command == &rh_command_crds))
+		rh_host_set_cluster(session->host);
 	if (r == 0)
 		r = rh_host_load_all(session->host, err);
 	if (r == 0)

@@ -265,8 +265,41 @@ static int admit_start_remote(const struct rh_host *host, struct rh_slot *slot, 
 	return rh_fail(err, RH_EPLUGIN, "%s", rh_hello_reason(slot->hello));
 }
 
+/** @return the first kind that is served on a cluster only where the allow-list names the plugin, and it does not */
+static const struct rh_kind *admit_withheld(const struct rh_host *host, const struct rh_slot *slot)
+{
+	size_t i = 0;
+
+	if (!host->on_cluster || rh_allow_find(&host->config->plugin_allow, slot->name))
+		return NULL;
+	while (i < slot->kind_count && !(slot->kinds[i]->flags & RH_KIND_OPT_IN))
+		i++;
+	return i < slot->kind_count ? slot->kinds[i] : NULL;
+}
+
+/** Disable a plugin that was started. Its kinds are noted, so that errors about a missing one can name the plugin. */
+static int admit_withhold(const struct rh_host *host, struct rh_slot *slot, const struct rh_kind *kind,
+                          struct rh_error *err)
+{
+	int r = rh_fail(err, RH_EPLUGIN,
+	                "another operator may serve its kind %s of %s/%s on this cluster; to serve it here, name \"%s\" in "
+	                "[plugins] allow",
+	                kind->kind, kind->group, kind->version, slot->name);
+
+	memcpy(slot->idle, slot->kinds, sizeof(slot->idle));
+	slot->idle_count = slot->kind_count;
+	memset(slot->kinds, 0, sizeof(slot->kinds));
+	slot->kind_count = 0;
+	rh_json_free(rh_take(slot->resources));
+	if (!slot->hello)
+		rh_slot_finish(host->config, slot);
+	slot->state = RH_PLUGIN_DISABLED;
+	return r;
+}
+
 int rh_host_admit(struct rh_host *host, struct rh_slot *slot, const struct rh_plugin *plugin, struct rh_error *err)
 {
+	const struct rh_kind *withheld;
 	int r = rh_abi_check_plugin(plugin, err);
 
 	if (r == 0)
@@ -279,5 +312,7 @@ int rh_host_admit(struct rh_host *host, struct rh_slot *slot, const struct rh_pl
 	if (r < 0)
 		return r;
 	slot->plugin = plugin;
-	return slot->hello ? admit_start_remote(host, slot, err) : admit_start(host, slot, err);
+	r = slot->hello ? admit_start_remote(host, slot, err) : admit_start(host, slot, err);
+	withheld = r == 0 ? admit_withheld(host, slot) : NULL;
+	return withheld ? admit_withhold(host, slot, withheld, err) : r;
 }

@@ -23,11 +23,9 @@ struct foreign_row {
 /* The first row that fits counts. Sources: the CRDs that each of these projects has in its repository. */
 static const struct foreign_row foreign_rows[] = {
 	{"kubeflow.org", "v2beta1", "MPIJob",
-     "it is the API of the MPI Operator (github.com/kubeflow/mpi-operator), which runs it; Training Operator V1 did "
-     "not "
-     "serve it. MPIJob of kubeflow.org/v1 starts its workers in another way and has other fields: leave this file as "
-     "it "
-     "is for the MPI Operator, or rewrite it with `roundhouse convert`"},
+     "it is the API of the MPI Operator (github.com/kubeflow/mpi-operator), which plugin mpi2 serves, too; Training "
+     "Operator V1 did not serve it. MPIJob of kubeflow.org/v1 starts its workers in another way and has other fields: "
+     "allow plugin mpi2, leave this file as it is for the MPI Operator, or rewrite it with `roundhouse convert`"},
 	{"kubeflow.org", "v1alpha1 v1alpha2", "MPIJob",
      "it is an old API of the MPI Operator (github.com/kubeflow/mpi-operator), which Training Operator V1 did not "
      "serve; " FOREIGN_REWRITE},

@@ -411,6 +411,11 @@ void rh_host_set_retry(struct rh_host *host, bool retry)
 	host->retries = retry;
 }
 
+void rh_host_set_cluster(struct rh_host *host)
+{
+	host->on_cluster = true;
+}
+
 int rh_host_load_all(struct rh_host *host, struct rh_error *err)
 {
 	__attribute__((cleanup(rh_files_deinit))) struct rh_files paths = {0};

@@ -72,6 +72,11 @@ int rh_host_load_all(struct rh_host *host, struct rh_error *err);
  * process is started again at once.
  */
 void rh_host_set_retry(struct rh_host *host, bool retry);
+/**
+ * For the host of a command that serves a cluster, or prints what one needs, before plugins are loaded: a plugin with a
+ * kind that has RH_KIND_OPT_IN is disabled unless the allow-list names it.
+ */
+void rh_host_set_cluster(struct rh_host *host);
 /** rh_host_load_all() of one file. @return 0 when it is ready, RH_EPLUGIN with the reason when not, RH_ENOMEM, RH_EIO
  */
 int rh_host_try_file(struct rh_host *host, const char *path, struct rh_error *err);

@@ -49,6 +49,7 @@ struct rh_host {
 	const struct rh_services *services; /**< what init() gets */
 	struct rh_str *notes;               /**< of a worker: rh_reply.notes; borrowed */
 	bool retries;                       /**< see rh_host_set_retry() */
+	bool on_cluster;                    /**< see rh_host_set_cluster() */
 	int64_t
 		patience; /**< microseconds that an operation with struct rh_answers waits; RH_WORKER_PATIENCE but in tests */
 	int events;   /**< epoll descriptor of rh_host_descriptor(); -1: none */

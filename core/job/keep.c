@@ -10,6 +10,7 @@
 
 #define KEEP_ONCE "once"
 #define KEEP_RETAIN "retain"
+#define KEEP_PAIR "pair"
 /* Before the number of random bytes. */
 #define KEEP_RANDOM "random="
 
@@ -35,6 +36,7 @@ struct rh_keep rh_keep_read(const struct rh_json *object)
 		return keep;
 	keep.once = rh_words_have(text, ',', KEEP_ONCE, strlen(KEEP_ONCE));
 	keep.retain = rh_words_have(text, ',', KEEP_RETAIN, strlen(KEEP_RETAIN));
+	keep.pair = rh_words_have(text, ',', KEEP_PAIR, strlen(KEEP_PAIR));
 	if (random)
 		keep.random = (uint32_t)strtoul(random + strlen(KEEP_RANDOM), NULL, 10);
 	if (keep.random > RH_KEEP_RANDOM_MAX)
@@ -51,6 +53,8 @@ int rh_keep_write(struct rh_json *object, const struct rh_keep *keep)
 		rh_str_append(&text, KEEP_ONCE);
 	if (keep->random > 0)
 		rh_str_appendf(&text, "," KEEP_RANDOM "%" PRIu32, keep->random);
+	if (keep->pair)
+		rh_str_append(&text, "," KEEP_PAIR);
 	if (keep->retain)
 		rh_str_append(&text, text.length > 0 ? "," KEEP_RETAIN : KEEP_RETAIN);
 	if (text.failed || !annotations)

@@ -22,6 +22,7 @@ struct rh_keep {
 	bool once;       /**< created when it is missing; its content is never read or written */
 	bool retain;     /**< no owner, and never deleted */
 	uint32_t random; /**< of once: bytes from which the plugin makes it; 0: it is created as it is */
+	bool pair;       /**< of random: the bytes are a pair of keys */
 };
 
 /** @return how @p object is kept */

@@ -80,6 +80,8 @@ struct rh_reply; /**< opaque: gathers the answer of one call */
 #define RH_REPLICA_UNINDEXED UINT32_C(8) /**< its one pod has no index in name and labels; max_replicas is 1 */
 /** since 1.1: each of its pods is one process of the job's world, which rh_comm may number: no server, no launcher */
 #define RH_REPLICA_RANKED UINT32_C(16)
+/** since 1.2: on a cluster an object of objects() makes its pods, as a batch/v1 Job; the core does on one machine */
+#define RH_REPLICA_OUTSIDE UINT32_C(32)
 /** @} */
 
 /** One replica type of a kind. */
@@ -129,6 +131,10 @@ struct rh_replica_type {
  * replicas_path, scale_type and the paths of types are NULL
  */
 #define RH_KIND_EXPANDED UINT32_C(4096)
+/** since 1.2: another operator may serve it: clusters, CRDs and rights have it only where [plugins] allow names it */
+#define RH_KIND_OPT_IN UINT32_C(8192)
+/** since 1.2: on a cluster an object of the plugin keeps activeDeadlineSeconds and backoffLimit, not the core */
+#define RH_KIND_OWN_LIMITS UINT32_C(16384)
 /** @} */
 
 /** What describe() says of one kind. Static data; lives as long as the plugin. */
@@ -301,13 +307,17 @@ struct rh_replica_state {
 /** @name Since 1.2: how an object of objects() is kept (rh_object_options.flags) @{ */
 #define RH_OBJECT_ONCE UINT32_C(1)   /**< made when it is missing, never compared or written again */
 #define RH_OBJECT_RETAIN UINT32_C(2) /**< no owner: it stays when the job goes */
+#define RH_OBJECT_PAIR UINT32_C(4)   /**< with ONCE: the bytes for make() are a new pair of keys (RH_PAIR_BYTES) */
 /** @} */
+
+/** Since 1.2. Keys on P-521: the private number (66 bytes, the highest first), the public point (133, uncompressed). */
+#define RH_PAIR_BYTES 199
 
 /** Since 1.2. How an object of objects() is kept. */
 struct rh_object_options {
 	struct rh_head head; /**< RH_HEAD(struct rh_object_options) */
 	uint32_t flags;      /**< RH_OBJECT_* */
-	/** with RH_OBJECT_ONCE: how many bytes make() gets, 0 to 256; 0: make() is not called, the object is as named */
+	/** with ONCE: how many bytes make() gets, 0 to 256, with PAIR RH_PAIR_BYTES; 0: the object is made as named */
 	uint32_t random_bytes;
 };
 
@@ -317,7 +327,7 @@ struct rh_made {
 	const char *api_version; /**< as objects() named it, like kind and name */
 	const char *kind;        /**< "Secret" */
 	const char *name;        /**< its metadata.name */
-	const uint8_t *random;   /**< bytes from the kernel, fresh for each call; overwritten after it */
+	const uint8_t *random;   /**< bytes from the kernel or a new pair, fresh for each call; overwritten after it */
 	uint32_t random_bytes;   /**< how many */
 };
 
@@ -413,6 +423,7 @@ struct rh_services {
 	 * For pod(): set what stands at @p path of the Pod ("spec.hostNetwork") to the value @p json; missing maps and
 	 * lists are made on the way, and "[+]" appends to a list: "spec.initContainers[+]". A key with dots stands in
 	 * brackets and quotes. apiVersion, kind, status, metadata.namespace and metadata.ownerReferences are the core's.
+	 * Since 1.2 also for objects(): of the object named last, but for apiVersion, kind, metadata and status.
 	 * @return 0 or a negative status (RH_EPLUGIN: no JSON, or no such path)
 	 */
 	int32_t (*edit)(struct rh_reply *reply, const char *path, const char *json);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_twin.py PROGRAM FOLDER: two plugins serve two versions of one kind; FOLDER has twin.so, which serves MPIJob of
 v2beta1."""
+import atexit
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,9 +14,15 @@ PROGRAM, FOLDER = sys.argv[1:3]
 KEPT = {"x-kubernetes-preserve-unknown-fields": True}
 
 
+# The release has a plugin for this version, too: mpi2.
+CONFIG = pathlib.Path(tempfile.mkdtemp(), "roundhouse.ini")
+CONFIG.write_text("[plugins]\nallow = mpi, paddle, pytorch, tensorflow, twin, xgboost\n", encoding="utf-8")
+atexit.register(shutil.rmtree, CONFIG.parent)
+
+
 def call(*words, text=None, isolation="none"):
-    return subprocess.run([PROGRAM, *words, "--plugins", FOLDER, f"--plugin-isolation={isolation}"], input=text,
-                          capture_output=True, text=True, check=False)
+    return subprocess.run([PROGRAM, *words, "--config", CONFIG, "--plugins", FOLDER, f"--plugin-isolation={isolation}"],
+                          input=text, capture_output=True, text=True, check=False)
 
 
 def job(version, **spec):

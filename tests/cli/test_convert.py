@@ -387,7 +387,10 @@ class Documentation(Case):
     def test_lint_points_to_convert(self):
         for name, (old, _, _) in CASES.items():
             done = call("lint", "-", text=json.dumps(old))
-            self.assertIn("`roundhouse convert`", done.stdout, name)
+            if name == "mpi v2beta1":  # plugin mpi2 serves it as it is
+                self.assertEqual(done.returncode, 0, done.stdout)
+            else:
+                self.assertIn("`roundhouse convert`", done.stdout, name)
 
 
 if __name__ == "__main__":

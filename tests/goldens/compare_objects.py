@@ -5,11 +5,13 @@
 usage: compare_objects.py JOB.objects.json MADE.json [--allow FILE]
 
 MADE.json is a Kubernetes List (or a JSON array) of objects: what `render -o json` prints, or what a controller created.
-What kube-apiserver itself fills in is dropped on both sides. --allow names the differences file: a JSON list of objects
+What kube-apiserver itself fills in is dropped on both sides; pods that the Job controller made are left out, and of a
+Secret's data only the form is compared (secret_form). --allow names the differences file: a JSON list of objects
 with at least "golden" (a glob on the golden's name) and "path" (a glob on what is printed before the colon, brackets
 literal).
 Exit 0 when alike; otherwise prints one line per difference that is not allowed.
 """
+import base64
 import fnmatch
 import json
 import os
@@ -44,6 +46,8 @@ def strip_pod(s):
         name = c.get("image", "").rsplit("/", 1)[-1]
         tag = name.split(":", 1)[1] if ":" in name else "latest"
         pop_default(c, imagePullPolicy="Always" if tag == "latest" else "IfNotPresent")
+        for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
+            pop_default(c.get(probe, {}), failureThreshold=3, periodSeconds=10, successThreshold=1, timeoutSeconds=1)
         for p in c.get("ports", []):
             pop_default(p, protocol="TCP")
             if s.get("hostNetwork") and p.get("hostPort") == p.get("containerPort"):
@@ -61,11 +65,53 @@ def strip_pod(s):
             pop_default(v.get(t, {}), defaultMode=420)
 
 
+def secret_form(data):
+    """What can be said of ssh keys that differ from run to run."""
+    form, point = {}, None
+    for k, v in sorted(data.items()):
+        raw = base64.b64decode(v)
+        if raw.startswith(b"-----BEGIN "):
+            lines = raw.decode().strip().splitlines()
+            der = base64.b64decode("".join(lines[1:-1]))
+            curve = next((n for n, oid in (("P-256", b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"),
+                                           ("P-384", b"\x06\x05\x2b\x81\x04\x00\x22"),
+                                           ("P-521", b"\x06\x05\x2b\x81\x04\x00\x23")) if oid in der), "?")
+            at = der.find(b"\x03\x81\x86\x00\x04")          # BIT STRING, uncompressed point of P-521
+            point = der[at + 4:at + 4 + 133] if at > 0 else None
+            form[k] = (f"{lines[0]} {curve}, lines of {max(map(len, lines[1:-1]))}, "
+                       f"newline at end: {raw.endswith(b'-----' + bytes([10]))}")
+    for k, v in sorted(data.items()):
+        raw = base64.b64decode(v)
+        if raw.startswith((b"ssh-", b"ecdsa-")):
+            words = raw.split()
+            match = point is not None and base64.b64decode(words[1]).endswith(point)
+            form[k] = (f"{words[0].decode()}, words: {len(words)}, newline at end: {raw.endswith(bytes([10]))}, "
+                       f"fits the private key: {match}")
+        form.setdefault(k, "other")
+    return form
+
+
+def strip_job(s):
+    pop_default(s, backoffLimit=6, completionMode="NonIndexed", completions=1, parallelism=1, suspend=False,
+                manualSelector=False)
+    s.pop("selector", None)
+    t = s["template"]
+    for k in ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"):
+        t.get("metadata", {}).get("labels", {}).pop(k, None)
+    for r in t.get("metadata", {}).get("ownerReferences", []):
+        r.pop("uid", None)
+    strip_pod(t["spec"])
+
+
 def strip(o):
+    if o.get("kind") == "Secret" and all(len(v) > 60 and " " not in v for v in o.get("data", {}).values()):
+        o = dict(o, data=secret_form(o["data"]))
     o = clean(o)
     s = o.get("spec", {})
     if o.get("kind") == "Pod":
         strip_pod(s)
+    elif o.get("kind") == "Job":
+        strip_job(s)
     elif o.get("kind") == "Service":
         pop_default(s, type="ClusterIP", sessionAffinity="None", internalTrafficPolicy="Cluster")
         for p in s.get("ports", []):
@@ -82,7 +128,8 @@ def load(path):
     with open(path) as f:
         d = json.load(f)
     items = d["items"] if isinstance(d, dict) else d
-    return {(o["kind"], o["metadata"]["name"]): strip(o) for o in items}
+    return {(o["kind"], o["metadata"]["name"]): strip(o) for o in items
+            if not any(r["kind"] == "Job" for r in o["metadata"].get("ownerReferences", []))}
 
 
 def by_name(items):

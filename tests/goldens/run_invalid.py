@@ -5,8 +5,8 @@ usage: run_invalid.py ROUNDHOUSE [GOLDENS]
 
 Every one of them must be refused. Where V1 refused it, the errors must be V1's, word for word; where V1 let it in, or
 said it in other words, an entry of differences.json with "suite": "invalid" names the error ("path" is "errors[N]"),
-which must then be what the entry says. An entry that nothing uses fails, too. GOLDENS is the folder of this file unless
-it is given.
+which must then be what the entry says; "ours": null lets the job in. An entry that nothing uses fails, too. GOLDENS is
+the folder of this file unless it is given.
 """
 import glob
 import json
@@ -31,10 +31,14 @@ def split(said):
     """V1's errors: one as it is, several as "[a, b]"; the API server's own in lines."""
     if said["accepted"]:
         return []
-    if said["by"] != "webhook":
+    found = said["message"].startswith("Found") or "* " in said["message"]
+    if said["by"] in ("apiserver", "operator") and not found:
+        return [said["message"].rpartition(" is invalid: ")[2].strip()]
+    if said["by"] not in ("webhook", "operator"):
         return [line[2:] for line in said["message"].split("\n") if line.startswith("* ") and "<nil>" not in line]
-    inner = re.fullmatch(r"\[(.*)\]", said["message"])
-    return re.split(r", (?=spec\.|metadata\.)", inner[1]) if inner else [said["message"]]
+    text = said["message"].removeprefix("Found validation errors: ")
+    inner = re.fullmatch(r"\[(.*)\]", text)
+    return re.split(r", (?=spec\.|metadata\.)", inner[1]) if inner else [text]
 
 
 def compare(golden, want, got, entries, used):
@@ -64,7 +68,8 @@ def main(argv):
     for path in paths:
         golden = os.path.basename(path)[:-len(".yaml")]
         status, got = lint(program, path)
-        if status != 2 or not got:
+        allowed = any(e["golden"] == golden and e["path"] == "errors[0]" and e["ours"] is None for e in entries)
+        if (status != 2 or not got) and not allowed:
             problems.append(f"{golden}: exit status {status}, {len(got)} errors")
         problems += compare(golden, split(messages[golden]), got, entries, used)
     problems += [f"differences.json: nothing uses {entry['id']}" for entry in entries if entry["id"] not in used]

@@ -3,9 +3,9 @@
 
 usage: run_objects.py [--gang] ROUNDHOUSE PREFIX [GOLDENS]
 
-Differences are allowed by entries of differences.json; an entry with "suite": "objects" whose golden starts with PREFIX
-and that nothing uses fails, too. GOLDENS is the folder of this file unless it is given. With --gang it is the suite
-"gang": the same jobs under each gang scheduler that they were recorded with.
+PREFIX "*" is all of them. Differences are allowed by entries of differences.json; an entry with "suite": "objects"
+whose golden starts with PREFIX and that nothing uses fails, too. GOLDENS is the folder of this file unless it is given.
+With --gang it is the suite "gang": the same jobs under each gang scheduler that they were recorded with.
 """
 import glob
 import json
@@ -19,10 +19,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def render(roundhouse, path, options=()):
-    """The objects that the program makes, by kind and name."""
+    """The objects that the program makes, by kind and name; a job that it refuses is one, by the name refused."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("ROUNDHOUSE_")}
     done = subprocess.run([roundhouse, "render", "-o", "json", *options, path], capture_output=True, text=True,
                           env=environment)
+    if done.returncode == 2:
+        return {("refused", ""): done.stderr}
     if done.returncode != 0:
         raise SystemExit(f"{path}: exit status {done.returncode}: {done.stderr}")
     items = json.loads(done.stdout)["items"]
@@ -52,6 +54,7 @@ def cases(goldens, suite, prefix):
 def main(argv):
     suite = "gang" if "--gang" in argv else "objects"
     roundhouse, prefix, *rest = [word for word in argv[1:] if word != "--gang"]
+    prefix = prefix.rstrip("*")  # "*": all
     goldens = rest[0] if rest else HERE
     with open(os.path.join(goldens, "differences.json")) as file:
         entries = [entry for entry in json.load(file) if entry.get("suite", "objects") == suite]

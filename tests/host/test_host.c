@@ -29,6 +29,16 @@ static const struct rh_kind *host_describe_two(void *self, uint32_t index)
 	return index < 2 ? kinds[index] : NULL;
 }
 
+static const struct rh_kind *host_describe_opt_in(void *self, uint32_t index)
+{
+	static struct rh_kind kind;
+
+	(void)self;
+	kind = test_jax;
+	kind.flags |= RH_KIND_OPT_IN;
+	return index == 0 ? &kind : NULL;
+}
+
 static const struct rh_kind *host_describe_none(void *self, uint32_t index)
 {
 	(void)self;
@@ -249,6 +259,37 @@ static void test_host__the_allow_list(void **state)
 	assert_int_equal(host_add(fixture.host, "other.so", "other", &plugin, NULL), 0);
 }
 
+/* On a cluster another operator may serve its kind. */
+static void test_host__a_kind_that_is_served_where_it_is_named(void **state)
+{
+	static const struct {
+		const char *ini;
+		bool cluster;
+		bool ready;
+	} rows[] = {
+		{"", false, true},
+		{"", true, false},
+		{"[plugins]\nallow = fake\n", true, false},
+		{"[plugins]\nallow = fake, rare\n", true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_plugin plugin = *fixture_plugin();
+		auto_fixture fixture;
+
+		fixture_open(&fixture, fixture_plugin(), fixture_job);
+		assert_int_equal(rh_config_parse(fixture.config, "x.ini", rows[i].ini, strlen(rows[i].ini), NULL), 0);
+		if (rows[i].cluster)
+			rh_host_set_cluster(fixture.host);
+		plugin.describe = host_describe_opt_in;
+		assert_int_equal(host_add(fixture.host, "rare.so", "rare", &plugin, NULL), rows[i].ready ? 0 : RH_EPLUGIN);
+		assert_int_equal(rh_host_kind(fixture.host, "kubeflow.org/v1", "JAXJob", &fixture.err) != NULL, rows[i].ready);
+		if (!rows[i].ready)
+			host_assert_state(fixture.host, 1, RH_PLUGIN_DISABLED, "[plugins] allow");
+	}
+}
+
 static void test_host__kinds_that_are_not_there(void **state)
 {
 	static const struct {
@@ -357,7 +398,7 @@ static void test_host__plugins_of_the_release_are_not_tried(void **state)
 		config->plugin_isolation = places[i];
 		assert_int_equal(rh_host_new(config, &host, NULL), 0);
 		assert_int_equal(rh_host_load_all(host, NULL), 0);
-		assert_int_equal(rh_host_plugin_count(host), 5);
+		assert_int_equal(rh_host_plugin_count(host), 6);
 		for (size_t k = 0; k < 5; k++)
 			host_assert_state(host, k, RH_PLUGIN_READY, "");
 		assert_int_equal(host_children(), before);
@@ -392,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_host__a_second_plugin_of_a_name_is_refused),
 		cmocka_unit_test(test_host__plugins_that_do_not_get_ready),
 		cmocka_unit_test(test_host__the_allow_list),
+		cmocka_unit_test(test_host__a_kind_that_is_served_where_it_is_named),
 		cmocka_unit_test(test_host__kinds_that_are_not_there),
 		cmocka_unit_test(test_host__parse_needs_kind_and_version),
 		cmocka_unit_test(test_host__an_empty_host_says_so),

@@ -88,9 +88,9 @@ class RunObjects(unittest.TestCase):
         self.assertEqual(self.run_objects([POD, dict(POD, kind="Service")], [])[0], 1)
 
     def test_a_program_that_fails(self):
-        status, output = self.run_objects([POD], [], status=2)
+        status, output = self.run_objects([POD], [], status=3)
         self.assertEqual(status, 1)
-        self.assertIn("exit status 2", output)
+        self.assertIn("exit status 3", output)
 
     def test_no_golden(self):
         self.assertEqual(self.run_objects([POD], [], prefix="tf-")[0], 1)

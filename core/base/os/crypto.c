@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/evp.h>
 
 /* The version that the headers are of, as libcrypto.so.3. */
@@ -26,6 +28,11 @@ struct crypto {
 	__typeof__(&EVP_MD_CTX_free) context_free;
 	__typeof__(&EVP_DigestVerifyInit) verify_init;
 	__typeof__(&EVP_DigestVerify) verify;
+	__typeof__(&EVP_PKEY_Q_keygen) generate;
+	__typeof__(&EVP_PKEY_get_bn_param) get_number;
+	__typeof__(&EVP_PKEY_get_octet_string_param) get_octets;
+	__typeof__(&BN_bn2binpad) print_number;
+	__typeof__(&BN_clear_free) number_free;
 };
 
 /* ISO C has no cast from the object pointer of dlsym() to a function pointer; POSIX promises equal representation. */
@@ -55,13 +62,18 @@ static int crypto_load(struct crypto *crypto, struct rh_error *err)
 		{"EVP_MD_CTX_free", &crypto->context_free},
 		{"EVP_DigestVerifyInit", &crypto->verify_init},
 		{"EVP_DigestVerify", &crypto->verify},
+		{"EVP_PKEY_Q_keygen", &crypto->generate},
+		{"EVP_PKEY_get_bn_param", &crypto->get_number},
+		{"EVP_PKEY_get_octet_string_param", &crypto->get_octets},
+		{"BN_bn2binpad", &crypto->print_number},
+		{"BN_clear_free", &crypto->number_free},
 	};
 	void *library = dlopen(CRYPTO_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	int r = 0;
 
 	if (!library)
 		return rh_fail(err, RH_EIO,
-		               "hashes and signatures need " CRYPTO_LIBRARY ", which does not load: %s; install "
+		               "hashes, signatures and keys need " CRYPTO_LIBRARY ", which does not load: %s; install "
 		               "OpenSSL 3 (Debian: libssl3)",
 		               dlerror());
 	for (size_t i = 0; r == 0 && i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -134,4 +146,25 @@ int rh_crypto_verify(const uint8_t key[RH_ED25519_KEY_SIZE], const void *message
 	crypto.context_free(context);
 	crypto.key_free(owner);
 	return r;
+}
+
+int rh_crypto_pair(uint8_t ret_pair[RH_PAIR_SIZE], struct rh_error *err)
+{
+	const int point = RH_PAIR_SIZE - RH_PAIR_NUMBER_SIZE;
+	BIGNUM *number = NULL;
+	struct crypto crypto;
+	size_t length = 0;
+	EVP_PKEY *pair;
+	int r = crypto_load(&crypto, err);
+
+	if (r < 0)
+		return r;
+	pair = crypto.generate(NULL, NULL, "EC", "P-521");
+	r = pair && crypto.get_number(pair, OSSL_PKEY_PARAM_PRIV_KEY, &number) == 1 &&
+	    crypto.print_number(number, ret_pair, RH_PAIR_NUMBER_SIZE) == RH_PAIR_NUMBER_SIZE &&
+	    crypto.get_octets(pair, OSSL_PKEY_PARAM_PUB_KEY, ret_pair + RH_PAIR_NUMBER_SIZE, (size_t)point, &length) == 1 &&
+	    length == (size_t)point;
+	crypto.number_free(number);
+	crypto.key_free(pair);
+	return r ? 0 : rh_fail(err, RH_EIO, "libcrypto makes no keys on P-521; are they switched off in openssl.cnf?");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file base/os/crypto.h
- * @brief Hashes and signatures of what is to be loaded. The only module of this layer that knows OpenSSL's libcrypto.
+ * @brief Hashes and signatures of what is to be loaded, and keys of jobs. The only module of this layer that knows
+ * OpenSSL's libcrypto.
  *
  * libcrypto is loaded at the first call: linked, it would cost the process of every local pod 4 ms and 3 MiB.
  */
@@ -20,6 +21,9 @@
 /** Bytes of an Ed25519 public key, and of a signature. */
 #define RH_ED25519_KEY_SIZE 32
 #define RH_ED25519_SIGNATURE_SIZE 64
+/** Bytes of a pair of keys on P-521: the private number, then the public point. */
+#define RH_PAIR_SIZE 199
+#define RH_PAIR_NUMBER_SIZE 66
 
 /**
  * Load libcrypto and let it set itself up, which takes 2 ms, before a fork whose child would do so again. A failure is
@@ -39,5 +43,11 @@ int rh_crypto_blake2b(int fd, uint8_t ret_hash[RH_BLAKE2B_SIZE], struct rh_error
  */
 int rh_crypto_verify(const uint8_t key[RH_ED25519_KEY_SIZE], const void *message, size_t length,
                      const uint8_t signature[RH_ED25519_SIGNATURE_SIZE], struct rh_error *err);
+/**
+ * Make a pair of ECDSA keys on P-521. @param[out] ret_pair the private number, the highest byte first, then the public
+ * point, uncompressed; the caller overwrites it when it is done
+ * @return 0, or RH_EIO: there is no libcrypto, or it makes none
+ */
+int rh_crypto_pair(uint8_t ret_pair[RH_PAIR_SIZE], struct rh_error *err);
 
 #endif

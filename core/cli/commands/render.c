@@ -16,7 +16,9 @@ static int render_type(struct rh_builder *builder, const struct rh_kind *kind, c
 	struct rh_json *object;
 	int r = 0;
 
-	for (int32_t i = 0; r == 0 && i < spec->replicas; i++) {
+	bool outside = spec->known && (spec->known->flags & RH_REPLICA_OUTSIDE);
+
+	for (int32_t i = 0; r == 0 && i < spec->replicas && !outside; i++) {
 		r = rh_build_pod(builder, spec->type, i, &object, err);
 		if (r == 0 && rh_json_append(items, object) < 0)
 			r = rh_fail_oom(err);

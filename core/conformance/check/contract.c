@@ -80,19 +80,32 @@ static bool contract_is_for(const struct rh_json *entry, const char *type)
 	return !types;
 }
 
+/** @return whether the job says where this mount is: its name is then that of a job that does not */
+static bool contract_is_elsewhere(const struct rh_json *entry, const char *wanted)
+{
+	return rh_text_equal(rh_json_string_at(entry, "what"), "mount") && rh_json_get(entry, "source") &&
+	       rh_starts_with(wanted, "mount ");
+}
+
 /** Note an addition. @return the entry that names it, or NULL */
 static const struct rh_json *contract_see(struct rh_contract *contract, const char *wanted)
 {
 	const struct rh_json *entry = rh_json_first(contract->entries);
+	const struct rh_json *found = NULL;
 	char key[CONTRACT_KEY_SIZE];
+	size_t place = 0;
+	bool exact = false;
 
-	for (size_t i = 0; entry && i < contract->count; i++, entry = rh_json_next(entry)) {
-		if (strcmp(contract_key(entry, key), wanted) == 0) {
-			contract->seen[i] = true;
-			return entry;
+	for (size_t i = 0; entry && i < contract->count && !exact; i++, entry = rh_json_next(entry)) {
+		exact = strcmp(contract_key(entry, key), wanted) == 0;
+		if (exact || contract_is_elsewhere(entry, wanted)) {
+			found = entry;
+			place = i;
 		}
 	}
-	return NULL;
+	if (found)
+		contract->seen[place] = true;
+	return found;
 }
 
 static void contract_check_additions(struct rh_contract *contract, struct rh_board *board,

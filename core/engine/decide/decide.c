@@ -89,6 +89,21 @@ static void decide_hold(struct rh_decision *decision, size_t spec, size_t place)
 	decision->plan->held[spec] += !decision->pods[place] && decision->slots[place] != RH_SLOT_SUCCEEDED;
 }
 
+/* Note for which types an object of the plugin makes the pods. @return whether there is one */
+static bool decide_outside(const struct rh_decision *decision, bool whole[RH_TYPES_MAX])
+{
+	const struct rh_addresses *addresses = decision->world->addresses;
+	bool any = false;
+
+	for (size_t i = 0; i < decision->job->spec_count && (!addresses || addresses->count == 0); i++) {
+		const struct rh_replica_type *known = decision->job->specs[i].known;
+
+		whole[i] = known && (known->flags & RH_REPLICA_OUTSIDE);
+		any = any || whole[i];
+	}
+	return any;
+}
+
 /* Note which replicas the plugin holds back. */
 static int decide_holds(struct rh_decision *decision)
 {
@@ -96,7 +111,7 @@ static int decide_holds(struct rh_decision *decision)
 	bool whole[RH_TYPES_MAX] = {false};
 	size_t spec = 0;
 
-	if (judgement->hold_count == 0)
+	if (!decide_outside(decision, whole) && judgement->hold_count == 0)
 		return 0;
 	decision->held = rh_alloc_array(rh_decision_places(decision) + 1, sizeof(*decision->held));
 	if (!decision->held)

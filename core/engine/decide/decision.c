@@ -87,6 +87,13 @@ int64_t rh_decide_time(const struct rh_decision *decision, int64_t time)
 	return __builtin_add_overflow(time, rh_clock_steps_since(decision->world->steps, time), &moved) ? RH_NEVER : moved;
 }
 
+bool rh_decision_has_own_limits(const struct rh_decision *decision)
+{
+	const struct rh_addresses *addresses = decision->world->addresses;
+
+	return (decision->job->kind->flags & RH_KIND_OWN_LIMITS) && (!addresses || addresses->count == 0);
+}
+
 void rh_decision_wake(struct rh_decision *decision, int64_t time)
 {
 	if (time < decision->plan->wake_at)

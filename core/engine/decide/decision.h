@@ -78,6 +78,8 @@ bool rh_decision_place(const struct rh_decision *decision, const char *type, int
  * @return the same moment on the current wall clock, never earlier; periods since a recorded time start here
  */
 int64_t rh_decide_time(const struct rh_decision *decision, int64_t time);
+/** @return whether the plugin keeps the limits of the run policy (RH_KIND_OWN_LIMITS), as it does on a cluster */
+bool rh_decision_has_own_limits(const struct rh_decision *decision);
 /** Decide again no later than @p time. */
 void rh_decision_wake(struct rh_decision *decision, int64_t time);
 /** @return whether @p child is the Service of a replica of the job */

@@ -2,10 +2,10 @@
 /*
  * Creates, updates and deletes of further objects, and what depends on them.
  *
- * Pods wait until all objects that they may mount, or get rights from, belong to the job. While another owner's object
- * has one of the names, nothing is created. Rights are granted last: a RoleBinding waits until the roles and accounts
- * that it refers to belong to the job and have the desired content, and until the pods that a role may name belong to
- * the job, too. Leaders, which use the rights, wait for the binding.
+ * Pods, and what makes pods, wait until all objects that they may mount, or get rights from, belong to the job. While
+ * another owner's object has one of the names, nothing is created. Rights are granted last: a RoleBinding waits until
+ * the roles and accounts that it refers to belong to the job and have the desired content, and until the pods that a
+ * role may name belong to the job, too. Leaders, which use the rights, wait for the binding.
  */
 #include <string.h>
 
@@ -63,6 +63,12 @@ static bool objects_is_rbac(const char *api_version, const char *kind, const cha
 static bool objects_is_binding(const struct objects_desired *desired)
 {
 	return objects_is_rbac(desired->api_version, desired->kind, "RoleBinding");
+}
+
+/* @return whether it makes pods itself, which may use what pods of the job use */
+static bool objects_makes_pods(const struct objects_desired *desired)
+{
+	return strcmp(desired->api_version, "batch/v1") == 0;
 }
 
 /* @return whether bindings usually refer to it: a role or an account */
@@ -185,12 +191,17 @@ static bool objects_have_binding(const struct rh_decision *decision)
 	return false;
 }
 
-/* A binding grants its role. A bound role is extended only once the pods that it names exist. */
+/*
+ * A binding grants its role. A bound role is extended only once the pods that it names exist. What makes pods waits as
+ * pods do.
+ */
 static bool objects_must_wait(const struct rh_decision *decision, const struct objects_desired *desired,
                               enum objects_state state)
 {
 	if (objects_is_binding(desired))
 		return !decision->verified || !objects_have_followers(decision);
+	if (objects_makes_pods(desired) && !rh_json_bool(rh_json_at(desired->object, "spec.suspend"), false))
+		return !decision->equipped;
 	return state == OBJECTS_OWN && objects_is_rbac(desired->api_version, desired->kind, "Role") &&
 	       objects_have_binding(decision) && !objects_have_followers(decision);
 }
@@ -345,8 +356,8 @@ static int objects_block(struct rh_decision *decision, const struct objects_desi
 	return child ? objects_drop(decision, child) : 0;
 }
 
-/* One pass over the desired objects: those that grant rights, or the others. */
-static int objects_desire_all(struct rh_decision *decision, bool bindings, bool blocked)
+/* One pass over the desired objects: those that wait for others, or these. */
+static int objects_desire_all(struct rh_decision *decision, bool waiting, bool blocked)
 {
 	int32_t index = 0;
 	int r = 0;
@@ -355,7 +366,7 @@ static int objects_desire_all(struct rh_decision *decision, bool bindings, bool 
 	     object = rh_json_next(object)) {
 		const struct objects_desired desired = objects_read(object, index++);
 
-		if (objects_is_binding(&desired) != bindings)
+		if ((objects_is_binding(&desired) || objects_makes_pods(&desired)) != waiting)
 			continue;
 		r = blocked && desired.serves ? objects_block(decision, &desired) : objects_desire(decision, &desired);
 	}

@@ -184,7 +184,8 @@ static int64_t phase_after(const struct rh_decision *decision, int64_t time, int
 bool rh_decide_past_deadline(struct rh_decision *decision)
 {
 	int64_t started = decision->plan->status.started_at;
-	int64_t deadline = started ? phase_after(decision, started, decision->job->policy.deadline_seconds) : RH_NEVER;
+	bool limited = started && !rh_decision_has_own_limits(decision);
+	int64_t deadline = limited ? phase_after(decision, started, decision->job->policy.deadline_seconds) : RH_NEVER;
 
 	/* startTime has whole seconds: the job may have started almost one second later, and must not end too early. */
 	if (deadline != RH_NEVER)

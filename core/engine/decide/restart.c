@@ -48,7 +48,7 @@ bool rh_decide_over_budget(const struct rh_decision *decision)
 	int64_t limit = decision->job->policy.backoff_limit;
 	int64_t live = 0, coming = 0, in_place;
 
-	if (limit < 0)
+	if (limit < 0 || rh_decision_has_own_limits(decision))
 		return false;
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		live += restart_live(decision, place);

@@ -14,8 +14,10 @@
 #define REPLY_REASON_MAX 128
 
 /** Parts of a Pod that only the core writes. */
-static const char *const reply_core_paths[] = {"apiVersion", "kind", "status", "metadata.namespace",
-                                               "metadata.ownerReferences"};
+static const char *const reply_core_paths[] = {
+	"apiVersion", "kind", "status", "metadata.namespace", "metadata.ownerReferences", NULL};
+/** Parts of a further object that stay as it was named. */
+static const char *const reply_object_paths[] = {"apiVersion", "kind", "status", "metadata", NULL};
 
 /** Remember the first error, so that a plugin that goes on after it still fails. @return @p code */
 static int reply_stick(struct rh_reply *reply, int code, const struct rh_error *error)
@@ -177,13 +179,13 @@ int32_t rh_reply_env(struct rh_reply *reply, const char *container, const char *
 	return found ? 0 : reply_blame(reply, "env", "the pod has no such container");
 }
 
-/** @return whether @p path is, or lies below, what only the core writes */
-static bool reply_is_core_path(const char *path)
+/** @return whether @p path is, or lies below, one of @p places, which end with NULL */
+static bool reply_is_below(const char *path, const char *const *places)
 {
-	for (size_t i = 0; i < sizeof(reply_core_paths) / sizeof(reply_core_paths[0]); i++) {
-		size_t length = strlen(reply_core_paths[i]);
+	for (; *places; places++) {
+		size_t length = strlen(*places);
 
-		if (strncmp(path, reply_core_paths[i], length) == 0 && strchr(".[", path[length]))
+		if (strncmp(path, *places, length) == 0 && strchr(".[", path[length]))
 			return true;
 	}
 	return false;
@@ -203,22 +205,44 @@ static int reply_parse(struct rh_reply *reply, const char *service, const char *
 	return r < 0 ? reply_stick(reply, r, &error) : 0;
 }
 
+/** @return what is wrong with an edit at @p path, or NULL */
+static const char *reply_judge_edit(const struct rh_reply *reply, const char *path)
+{
+	if (!path)
+		return "the path is NULL";
+	if (reply->operation == RH_OPERATION_POD)
+		return reply_is_below(path, reply_core_paths) ? "this part of a pod is the core's" : NULL;
+	if (rh_json_size(reply->objects) == 0)
+		return "no object was named before";
+	return *path == '[' || reply_is_below(path, reply_object_paths) ? "this part of an object is given when it is named"
+	                                                                : NULL;
+}
+
+/** @return what edit() edits: the pod, or the object that was named last */
+static struct rh_json *reply_edited(const struct rh_reply *reply)
+{
+	return reply->operation == RH_OPERATION_POD ? reply->pod
+	                                            : rh_json_item(reply->objects, rh_json_size(reply->objects) - 1);
+}
+
 int32_t rh_reply_edit(struct rh_reply *reply, const char *path, const char *json)
 {
 	struct rh_json *value;
 	struct rh_error error = {0};
-	int32_t r = reply_check(reply, RH_OPERATION_POD, "edit");
+	int32_t r = reply->operation == RH_OPERATION_OBJECTS ? 0 : reply_check(reply, RH_OPERATION_POD, "edit");
+	const char *wrong;
 
 	if (r < 0)
 		return r;
-	if (!path || reply_is_core_path(path))
-		return reply_blame(reply, "edit", !path ? "the path is NULL" : "this part of a pod is the core's");
+	wrong = reply_judge_edit(reply, path);
+	if (wrong)
+		return reply_blame(reply, "edit", wrong);
 	r = reply_charge(reply, "edit", path, json);
 	if (r == 0)
 		r = reply_parse(reply, "edit", json, &value);
 	if (r < 0)
 		return r;
-	r = rh_edit(reply->pod, path, value, &error);
+	r = rh_edit(reply_edited(reply), path, value, &error);
 	return r < 0 ? reply_stick(reply, r, &error) : 0;
 }
 
@@ -286,10 +310,12 @@ static int32_t reply_check_options(struct rh_reply *reply, const struct rh_objec
 
 	if (options->head.size < offsetof(struct rh_object_options, random_bytes) + sizeof(options->random_bytes))
 		what = "the options have no head";
-	else if (options->flags & ~(RH_OBJECT_ONCE | RH_OBJECT_RETAIN))
+	else if (options->flags & ~(RH_OBJECT_ONCE | RH_OBJECT_RETAIN | RH_OBJECT_PAIR))
 		what = "the options have a flag that this host does not know";
 	else if (options->random_bytes > RH_KEEP_RANDOM_MAX)
 		what = "random_bytes is more than 256";
+	else if ((options->flags & RH_OBJECT_PAIR) && options->random_bytes != RH_PAIR_BYTES)
+		what = "RH_OBJECT_PAIR needs random_bytes RH_PAIR_BYTES";
 	else if (options->random_bytes > 0 && !once)
 		what = "random_bytes needs RH_OBJECT_ONCE";
 	else if (options->random_bytes > 0 && (options->flags & RH_OBJECT_RETAIN))
@@ -312,6 +338,7 @@ int32_t rh_reply_object_with(struct rh_reply *reply, const char *json, const str
 		return reply_add_object(reply, "object_with", json, NULL);
 	keep = (struct rh_keep){.once = (options->flags & RH_OBJECT_ONCE) != 0,
 	                        .retain = (options->flags & RH_OBJECT_RETAIN) != 0,
+	                        .pair = (options->flags & RH_OBJECT_PAIR) != 0,
 	                        .random = options->random_bytes};
 	return reply_add_object(reply, "object_with", json, &keep);
 }
@@ -378,9 +405,14 @@ int32_t rh_reply_conclude(struct rh_reply *reply, int32_t verdict, const char *t
 static int32_t reply_check_status(struct rh_reply *reply, const char *field, const char *json)
 {
 	const struct rh_judgement *judgement = reply->judgement;
+	const char *text = reply->job ? rh_shown_schema(reply->job->kind) : NULL;
+	rh_auto(json) schema = NULL;
 	const char *what = NULL;
 
-	if (!field || !reply->job || !rh_shown_is_own(reply->job->kind, field))
+	/* the loader has checked it, so only memory can be missing */
+	if (text && rh_json_parse(text, strlen(text), &schema, NULL) < 0)
+		return reply_oom(reply);
+	if (!field || !rh_json_get(schema, field))
 		what = "status_schema does not have this field";
 	else if (!json)
 		what = "the JSON is NULL";

@@ -74,6 +74,20 @@ static void test_crypto__verify(void **state)
 	assert_int_equal(rh_crypto_verify(key, "\x72", 1, signature, NULL), 0);
 }
 
+/* tests/plugins/mpi2 asks ssh-keygen whether number and point belong together. */
+static void test_crypto__pair(void **state)
+{
+	uint8_t pair[RH_PAIR_SIZE], other[RH_PAIR_SIZE];
+
+	(void)state;
+	assert_int_equal(rh_crypto_pair(pair, NULL), 0);
+	assert_int_equal(rh_crypto_pair(other, NULL), 0);
+	assert_memory_not_equal(pair, other, RH_PAIR_NUMBER_SIZE);
+	/* 521 bits in 66 bytes; an uncompressed point begins with 4 */
+	assert_true(pair[0] <= 1 && other[0] <= 1);
+	assert_int_equal(pair[RH_PAIR_NUMBER_SIZE], 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -81,6 +95,7 @@ int main(void)
 		cmocka_unit_test(test_crypto__blake2b),
 		cmocka_unit_test(test_crypto__what_cannot_be_hashed),
 		cmocka_unit_test(test_crypto__verify),
+		cmocka_unit_test(test_crypto__pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,6 +132,9 @@ static const struct worlds_row decide_kinds[] = {
      "status: Created=True/ToyJobCreated; Worker 0/0/0; started\n"},
 	{"scaled to nothing", "kind=ToyJob Worker=Never*0", "conditions Created; started -1",
      "status: Created=True/ToyJobCreated; Worker 0/0/0; started\n"},
+	{"pods of a type that an object makes are none of the core's", "kind=OuterJob Launcher=Never Worker=Never*2", "",
+     "create pod j-worker-0\n"
+     "status: Created=True/OuterJobCreated; Launcher 0/0/0; Worker 0/0/0; started\n"},
 };
 
 static void test_decide__runs(void **state)

@@ -62,6 +62,24 @@ static const struct worlds_row order_rows[] = {
 };
 
 #define SERVICE "{'apiVersion':'v1','kind':'Service','metadata':{'name':'s'}}"
+#define JOB(suspend) "{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'l'},'spec':{'suspend':" suspend "}}"
+/* The Job stands before what its pods use. */
+#define BEGUN_JOB(suspend)                                                                     \
+	"conditions Created; started -100; counts Master 0/0/0; counts Worker 0/0/0; wants [" JOB( \
+		suspend) "," SERVICE "]; " MASTER WORKERS
+
+static const struct worlds_row job_rows[] = {
+	{"a Job makes pods: it waits as pods do", "", BEGUN_JOB("false"), "create object v1 Service s\n"},
+	{"what its pods use is there", "", BEGUN_JOB("false") "object Service s hash=same",
+     "create object batch/v1 Job l\n"},
+	{"what its pods use is another's", "", BEGUN_JOB("false") "refused Service s alone what=name",
+     "look at object v1 Service s\n" TAKEN},
+	{"nor does one that is there resume then", "",
+     BEGUN_JOB("false") "object Job l batch hash=1; refused Service s alone what=name",
+     "look at object v1 Service s\n" TAKEN},
+	{"a suspended one has no pods", "", BEGUN_JOB("true"),
+     "create object v1 Service s\ncreate object batch/v1 Job l\n"},
+};
 
 /* A Service without a replica type is what the plugin named, and not one of a replica. */
 static const struct worlds_row service_rows[] = {
@@ -165,6 +183,12 @@ static const struct worlds_row once_rows[] = {
      WORLDS_RUNNING "; wants []; ledger {'made':{'Secret/k':'s-k'}}", "ledger: attempt 0\n"},
 };
 
+static void test_objects__jobs_wait_as_pods_do(void **state)
+{
+	(void)state;
+	worlds_check(job_rows, sizeof(job_rows) / sizeof(*job_rows));
+}
+
 static void test_objects__made_once(void **state)
 {
 	(void)state;
@@ -198,8 +222,11 @@ static void test_objects__names_of_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_objects__made_once),       cmocka_unit_test(test_objects__order),
-		cmocka_unit_test(test_objects__services),        cmocka_unit_test(test_objects__content),
+		cmocka_unit_test(test_objects__jobs_wait_as_pods_do),
+		cmocka_unit_test(test_objects__made_once),
+		cmocka_unit_test(test_objects__order),
+		cmocka_unit_test(test_objects__services),
+		cmocka_unit_test(test_objects__content),
 		cmocka_unit_test(test_objects__names_of_others),
 	};
 

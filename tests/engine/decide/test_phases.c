@@ -104,6 +104,8 @@ static const struct worlds_row phases_too_many_replicas[] = {
 };
 
 static const struct worlds_row phases_deadline[] = {
+	{"the deadline is that of an object of the plugin", "kind=OuterJob Launcher=Never Worker=Never deadline=99",
+     "conditions Created; started -100; counts Launcher 0/0/0; counts Worker 1/0/0; pod worker-0 Running", ""},
 	{"B.4 the deadline is a timer", "deadline=150", WORLDS_RUNNING, "wake at 2026-01-01T00:00:50Z\n"},
 	{"B.4 a start within its second is not ended early", "deadline=100", WORLDS_RUNNING,
      "wake at 2026-01-01T00:00:00Z\n"},

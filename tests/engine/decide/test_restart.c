@@ -212,6 +212,9 @@ static const struct worlds_row restart_deletions[] = {
 };
 
 static const struct worlds_row restart_limits[] = {
+	{"the limit is that of an object of the plugin", "kind=OuterJob Launcher=Never Worker=OnFailure backoff=0",
+     "conditions Created; started -100; counts Launcher 0/0/0; counts Worker 1/0/0; pod worker-0 Running restarts=5",
+     ""},
 	{"B.3 a restart in place reaches the limit", "backoff=3",
      WORLDS_RUNNING "; pod worker-0 Running restarts=2; pod worker-1 Running restarts=1",
      "ledger: attempt 0 end=backoff\n"

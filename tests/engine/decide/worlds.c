@@ -376,6 +376,8 @@ static void worlds_do_object(struct worlds *worlds, const char *rest)
 
 		if (strcmp(word, "rbac") == 0)
 			worlds_set_text(&child->api_version, "rbac.authorization.k8s.io/v1");
+		if (strcmp(word, "batch") == 0)
+			worlds_set_text(&child->api_version, "batch/v1");
 		if (worlds_value(word, "owner"))
 			worlds_set_text(&child->owner_uid, worlds_value(word, "owner"));
 		child->deleting = child->deleting || strcmp(word, "deleting") == 0;

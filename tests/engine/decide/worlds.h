@@ -6,7 +6,7 @@
  *
  * A job is a list of words: "Master=OnFailure Worker=ExitCode*2 clean=Running backoff=3 deadline=60 ttl=5 suspend
  * scope=job timeout=30s managedBy=x template=Always scheduler=x" (the last two before the types); without a replica
- * type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" takes the kind that is made for tests.
+ * type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" and "kind=OuterJob" take kinds made for tests.
  *
  * A world is a list of statements, separated by ";" or line ends:
  *     conditions Created Running=False/Suspended      True, and the type as the reason, unless given
@@ -16,7 +16,7 @@
  *     pod worker-1 Failed code=137 at=-3 …            one pod; replaces one of "all"; see worlds.c for the words
  *     gone worker-1                                   removes a pod
  *     service worker-5 uid=x owner=y deleting         one Service
- *     object Kind name [rbac] hash=… owner=y coming   another child; hash=same is that of the desired one
+ *     object Kind name [rbac|batch] hash=… owner=y coming   another child; hash=same is that of the desired one
  *     wants [{…}]                                     world.objects, ' stands for "
  *     gang volcano                                    the gang scheduler; its PodGroup is "object PodGroup j [idle]"
  *     set -90 60                                      90 s before now the clock was set forward by 60 s

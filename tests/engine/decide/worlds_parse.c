@@ -30,10 +30,34 @@ static const struct rh_kind worlds_toy = {
 	.restart_policy = "Never",
 };
 
+/* A kind whose launcher is run by an object of the plugin, which has the limits of the run policy, too. */
+static const struct rh_replica_type worlds_launcher = {.head = RH_HEAD(struct rh_replica_type),
+                                                       .name = "Launcher",
+                                                       .default_replicas = 1,
+                                                       .flags = RH_REPLICA_LEADER | RH_REPLICA_OUTSIDE};
+static const struct rh_replica_type *const worlds_outer_types[] = {&worlds_launcher, &worlds_toy_type, NULL};
+static const struct rh_kind worlds_outer = {
+	.head = RH_HEAD(struct rh_kind),
+	.group = "kubeflow.org",
+	.version = "v1",
+	.kind = "OuterJob",
+	.plural = "outerjobs",
+	.singular = "outerjob",
+	.framework = "toy",
+	.controller = "outerjob-controller",
+	.replicas_field = "outerReplicaSpecs",
+	.types = worlds_outer_types,
+	.container = "pytorch",
+	.restart_policy = "Never",
+	.flags = RH_KIND_OWN_LIMITS,
+};
+
 static const struct rh_kind *worlds_describe(void *self, uint32_t index)
 {
+	static const struct rh_kind *const kinds[] = {&worlds_toy, &worlds_outer};
+
 	(void)self;
-	return index == 0 ? &worlds_toy : NULL;
+	return index < 2 ? kinds[index] : NULL;
 }
 
 static int32_t worlds_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
@@ -170,8 +194,8 @@ static void worlds_add_word(struct worlds_spec *spec, const char *word)
 		snprintf(spec->template_, sizeof(spec->template_), WORLDS_TEMPLATE, "\"restartPolicy\":\"Always\",");
 	else if ((value = worlds_value(word, "scheduler")))
 		worlds_set_scheduler(spec, value);
-	else if (worlds_value(word, "kind"))
-		spec->kind = "ToyJob";
+	else if ((value = worlds_value(word, "kind")))
+		spec->kind = *value == 'T' ? "ToyJob" : "OuterJob";
 	else
 		worlds_add_type(spec, word);
 }
@@ -196,7 +220,10 @@ struct rh_json *worlds_object(const char *words)
 		"\"uid\":\"" WORLDS_JOB_UID "\",\"annotations\":{\"a\":\"b\"%s}},\"spec\":{\"runPolicy\":{%s},"
 		"\"%s\":{%s}}}",
 		spec.kind, rh_str_text(&spec.annotations), rh_str_text(&spec.policy),
-		*spec.kind == 'T' ? "toyReplicaSpecs" : "pytorchReplicaSpecs", rh_str_text(&spec.types));
+		*spec.kind == 'T'   ? "toyReplicaSpecs"
+		: *spec.kind == 'O' ? "outerReplicaSpecs"
+							: "pytorchReplicaSpecs",
+		rh_str_text(&spec.types));
 	rh_str_deinit(&spec.types);
 	rh_str_deinit(&spec.policy);
 	rh_str_deinit(&spec.annotations);

@@ -15,7 +15,10 @@
 /** Room for a statement and for each of its words. */
 #define WORLDS_TEXT 2048
 
-/** A plugin with one kind, ToyJob: no Services, no selectors, and a judge() without a verdict. */
+/**
+ * A plugin with two kinds without Services and selectors, and a judge() without a verdict: ToyJob; and OuterJob, whose
+ * type Launcher is run by an object of the plugin, with the limits of the run policy.
+ */
 extern const struct rh_plugin worlds_toy_plugin;
 /** Copy the next word of *@p text and move on. @return false at the end */
 bool worlds_word(const char **text, char word[WORLDS_TEXT]);

@@ -140,7 +140,7 @@ static void test_ops__other_operations_pass_errors_on(void **state)
 	assert_int_equal(judgement.count, 0);
 	*ops_script() = (struct ops_script){.edit = "spec.x"};
 	assert_int_equal(rh_host_objects(&fixture.snapshot, &objects, &fixture.err), RH_EPLUGIN);
-	assert_non_null(strstr(fixture.err.message, "objects(): edit(): is not a service of this operation"));
+	assert_non_null(strstr(fixture.err.message, "objects(): edit(): no object was named before"));
 }
 
 static void test_ops__a_plugin_without_operations(void **state)

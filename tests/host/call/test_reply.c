@@ -210,6 +210,36 @@ static void test_reply__edit_refusals(void **state)
 	}
 }
 
+/* In objects() it edits the one that was named last. */
+static void test_reply__edit_of_objects(void **state)
+{
+	static const char *const core[] = {
+		"kind", "apiVersion", "status.phase", "metadata.name", "metadata[\"annotations\"]", "[\"metadata\"].name"};
+	rh_auto(json) objects = rh_json_new_array();
+	struct rh_reply reply = {.operation = RH_OPERATION_OBJECTS, .objects = objects};
+	struct rh_reply empty = {.operation = RH_OPERATION_OBJECTS, .objects = rh_json_new_array()};
+
+	(void)state;
+	assert_int_equal(rh_reply_edit(&empty, "spec.a", "1"), RH_EPLUGIN);
+	reply_assert_blamed(&empty, "no object was named before");
+	rh_json_free(empty.objects);
+	assert_int_equal(rh_reply_object(&reply, "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"a\"}}"),
+	                 0);
+	assert_int_equal(rh_reply_object(&reply, "{\"apiVersion\":\"v1\",\"kind\":\"B\",\"metadata\":{\"name\":\"b\"},"
+	                                         "\"spec\":{\"id\":9007199254740993}}"),
+	                 0);
+	assert_int_equal(rh_reply_edit(&reply, "spec.list[+]", "9223372036854775807"), 0);
+	fixture_assert_json(objects, "[{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"a\"}},"
+	                             "{\"apiVersion\":\"v1\",\"kind\":\"B\",\"metadata\":{\"name\":\"b\"},"
+	                             "\"spec\":{\"id\":9007199254740993,\"list\":[9223372036854775807]}}]");
+	for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++) {
+		struct rh_reply refused = {.operation = RH_OPERATION_OBJECTS, .objects = objects};
+
+		assert_int_equal(rh_reply_edit(&refused, core[i], "1"), RH_EPLUGIN);
+		reply_assert_blamed(&refused, "given when it is named");
+	}
+}
+
 static void test_reply__a_name_that_only_starts_like_the_core_s_is_free(void **state)
 {
 	rh_auto(json) pod = rh_json_new_object();
@@ -315,7 +345,11 @@ static void test_reply__options_of_objects(void **state)
 		{RH_OBJECT_ONCE, 257, NULL},
 		{0, 1, NULL},
 		{RH_OBJECT_ONCE | RH_OBJECT_RETAIN, 1, NULL},
-		{UINT32_C(4), 0, NULL},
+		{RH_OBJECT_ONCE | RH_OBJECT_PAIR, RH_PAIR_BYTES, "once,random=199,pair"},
+		{RH_OBJECT_ONCE | RH_OBJECT_PAIR, RH_PAIR_BYTES - 1, NULL},
+		{RH_OBJECT_ONCE | RH_OBJECT_PAIR, 0, NULL},
+		{RH_OBJECT_PAIR, RH_PAIR_BYTES, NULL},
+		{UINT32_C(8), 0, NULL},
 		{UINT32_C(1) << 31, 0, NULL},
 	};
 
@@ -362,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_reply__an_answer_has_limits),
 		cmocka_unit_test(test_reply__edit),
 		cmocka_unit_test(test_reply__edit_refusals),
+		cmocka_unit_test(test_reply__edit_of_objects),
 		cmocka_unit_test(test_reply__a_name_that_only_starts_like_the_core_s_is_free),
 		cmocka_unit_test(test_reply__object),
 		cmocka_unit_test(test_reply__verdicts),

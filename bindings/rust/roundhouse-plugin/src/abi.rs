@@ -44,6 +44,8 @@ pub const RH_REPLICA_EXPLICIT: u32 = 4;
 pub const RH_REPLICA_UNINDEXED: u32 = 8;
 /// Since 1.1: each of its pods is one process of the job's world.
 pub const RH_REPLICA_RANKED: u32 = 16;
+/// Since 1.2: on a cluster an object of objects() makes its pods.
+pub const RH_REPLICA_OUTSIDE: u32 = 32;
 
 /// Each replica gets a headless Service.
 pub const RH_KIND_SERVICES: u32 = 1;
@@ -70,6 +72,10 @@ pub const RH_KIND_STORAGE: u32 = 1024;
 /// Since 1.2: this version has the jobs whose version nobody can find out.
 pub const RH_KIND_FALLBACK: u32 = 2048;
 pub const RH_KIND_EXPANDED: u32 = 4096;
+/// Since 1.2: on a cluster only where the allow-list names the plugin.
+pub const RH_KIND_OPT_IN: u32 = 8192;
+/// Since 1.2: on a cluster the limits of the run policy are the plugin's.
+pub const RH_KIND_OWN_LIMITS: u32 = 16384;
 
 /// There is no pod.
 pub const RH_PHASE_ABSENT: i32 = 0;

@@ -36,10 +36,12 @@ static bool desire_is_known(const struct rh_entry *entry, const struct rh_json *
 	return desire_has_watch(entry->engine, object) || (key && rh_map_get(entry->objects.known, key));
 }
 
-/* @return whether it is to be checked */
+/* @return whether it is to be checked; a batch/v1 Job makes pods, so one that is gone is missed */
 static bool desire_needs_check(const struct rh_entry *entry, const struct rh_json *object)
 {
-	bool matters = rh_object_serves_pods(rh_json_string_at(object, "apiVersion")) || rh_keep_read(object).once;
+	const char *api_version = rh_json_string_at(object, "apiVersion");
+	bool matters =
+		rh_object_serves_pods(api_version) || strcmp(api_version, "batch/v1") == 0 || rh_keep_read(object).once;
 
 	return (entry->objects.stale && matters) || !desire_is_known(entry, object);
 }
@@ -113,7 +115,7 @@ static int desire_list_pods(const struct rh_entry *entry, struct desire_pods *po
 	return 0;
 }
 
-/* A hash of the phases of all pods that does not depend on their order. */
+/* A hash of phase and readiness of all pods that does not depend on their order. */
 static uint64_t desire_hash_pods(const struct rh_entry *entry)
 {
 	uint64_t sum = 1;
@@ -123,7 +125,7 @@ static uint64_t desire_hash_pods(const struct rh_entry *entry)
 	while (rh_map_next(entry->children.pods, &cursor, NULL, &cached)) {
 		const struct rh_pod *pod = ((const struct rh_cached *)cached)->pod;
 
-		sum += rh_hash(pod->name, strlen(pod->name)) * (uint64_t)(pod->phase + 1);
+		sum += rh_hash(pod->name, strlen(pod->name)) * (uint64_t)(2 * pod->phase + pod->ready + 1);
 	}
 	return sum;
 }

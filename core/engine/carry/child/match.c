@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "engine/carry/entry.h"
 #include "engine/carry/request/verbs.h"
 
@@ -93,10 +94,23 @@ static int match_keep_queue(struct rh_json *desired, const struct rh_json *actua
 	return rh_json_set_string(spec, "queue", queue);
 }
 
+static bool match_is_job(const struct rh_json *object)
+{
+	return rh_text_equal(rh_json_string_at(object, "apiVersion"), "batch/v1") &&
+	       rh_text_equal(rh_json_string_at(object, "kind"), "Job");
+}
+
+static bool match_is_suspended(const struct rh_json *job)
+{
+	return rh_json_bool(rh_json_at(job, "spec.suspend"), false);
+}
+
 int rh_match_is_current(const struct rh_inflight *inflight, const struct rh_json *actual)
 {
 	const struct rh_json *desired = inflight->body;
 
+	if (match_is_job(desired))
+		return match_is_suspended(actual) == match_is_suspended(desired);
 	if (strcmp(inflight->resource->kind, RH_GANG_OBJECT) != 0)
 		return rh_match_covers(actual, desired);
 	if (match_keep_queue(inflight->body, actual) < 0)
@@ -116,13 +130,53 @@ static int match_merge_texts(struct rh_json *metadata, const struct rh_json *des
 	return kept ? rh_json_merge(kept, texts) : RH_ENOMEM;
 }
 
+/* Give a Job the desired member of the map at @p path; labels and annotations of others stay. */
+static int match_take_member(struct rh_json *job, const struct rh_json *desired, const char *path, const char *key)
+{
+	const struct rh_json *value = rh_json_get(rh_json_at(desired, path), key);
+	struct rh_json *place = value ? rh_json_at(job, path) : NULL;
+
+	if (!place)
+		return 0;
+	if (strcmp(key, "labels") == 0 || strcmp(key, "annotations") == 0) {
+		place = rh_json_ensure_object(place, key);
+		return place ? rh_json_merge(place, value) : RH_ENOMEM;
+	}
+	return rh_json_set(place, key, rh_json_copy(value));
+}
+
+/*
+ * An API server lets nobody change a Job but for this: whether it is suspended, and before it has ever run, where its
+ * pods may go and what they are labelled with.
+ */
+static struct rh_json *match_replace_job(const struct rh_json *actual, const struct rh_json *desired)
+{
+	static const char *const members[][2] = {{"spec.template.metadata", "labels"},
+	                                         {"spec.template.metadata", "annotations"},
+	                                         {"spec.template.spec", "nodeSelector"},
+	                                         {"spec.template.spec", "tolerations"},
+	                                         {"spec.template.spec", "schedulingGates"}};
+	bool fresh = match_is_suspended(actual) && !rh_json_string_at(actual, "status.startTime");
+	rh_auto(json) body = rh_json_copy(actual);
+	struct rh_json *spec = body ? rh_json_ensure_object(body, "spec") : NULL;
+	int r = spec ? rh_json_set(spec, "suspend", rh_json_copy(rh_json_at(desired, "spec.suspend"))) : RH_ENOMEM;
+
+	for (size_t i = 0; fresh && i < sizeof(members) / sizeof(members[0]) && r == 0; i++)
+		r = match_take_member(body, desired, members[i][0], members[i][1]);
+	return r == 0 ? rh_take(body) : NULL;
+}
+
 /* Members that a server has filled in are left out: it fills them in again. */
 struct rh_json *rh_match_replacement(const struct rh_json *actual, const struct rh_json *desired)
 {
 	const struct rh_json *status = rh_json_get(actual, "status");
-	rh_auto(json) body = rh_json_copy(desired);
-	rh_auto(json) metadata = rh_json_copy(rh_json_get(actual, "metadata"));
+	rh_auto(json) body = NULL;
+	rh_auto(json) metadata = NULL;
 
+	if (match_is_job(desired))
+		return match_replace_job(actual, desired);
+	body = rh_json_copy(desired);
+	metadata = rh_json_copy(rh_json_get(actual, "metadata"));
 	if (!body || !metadata || match_merge_texts(metadata, desired, "labels") < 0 ||
 	    match_merge_texts(metadata, desired, "annotations") < 0)
 		return NULL;

@@ -20,7 +20,7 @@ struct rh_entry_objects {
 	struct rh_json *desired;    /**< those that the job needs, an array; owned; NULL: not yet built */
 	int desired_state;          /**< for which state of the job */
 	bool desired_from_pods;     /**< they depend on single pods, too */
-	uint64_t desired_pods_hash; /**< then: on which phases of which pods */
+	uint64_t desired_pods_hash; /**< then: on phase and readiness of which pods */
 	bool checked;               /**< it is known which of them exist */
 	bool forbidden;             /**< all that is unknown may not be read: the rest of the job goes on */
 	bool stale;                 /**< those that serve pods are to be checked again */

@@ -97,6 +97,8 @@ static void lookup_take(struct rh_entry *entry, struct rh_lookups *next)
 	}
 	lookup_set_now(entry, next);
 	rh_objects_invalidate(entry);
+	/* what was looked up may be an object of the job, and gone */
+	entry->objects.stale = true;
 }
 
 /* What becomes of a job that began, and now names something that does not fit, or is not there. */

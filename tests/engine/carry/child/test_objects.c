@@ -257,6 +257,44 @@ static void test_objects__covers_compares_what_is_wanted(void **state)
 	}
 }
 
+/* What an API server lets anybody change of a Job: of one that ran only whether it is suspended. */
+static void test_objects__a_job_is_changed_where_a_server_allows_it(void **state)
+{
+#define JOB(rest) "{'apiVersion':'batch/v1','kind':'Job'," rest "}"
+#define POD(labels, more) "'template':{'metadata':{'labels':{" labels "}},'spec':{'containers':[]" more "}}"
+	static const struct {
+		const char *actual, *wanted, *sent;
+		bool current;
+	} rows[] = {
+		{JOB("'spec':{'parallelism':1," POD("'a':'1'", "") "}"), JOB("'spec':{'suspend':false," POD("'a':'2'", "") "}"),
+	     JOB("'spec':{'parallelism':1,'suspend':false," POD("'a':'1'", "") "}"), true},
+		{JOB("'spec':{" POD("'a':'1'", "") "}"), JOB("'spec':{'suspend':true," POD("'b':'1'", "") "}"),
+	     JOB("'spec':{'suspend':true," POD("'a':'1'", "") "}"), false},
+		{JOB("'spec':{'suspend':true," POD("'a':'1','uid':'u'", ",'x':1") "}"),
+	     JOB("'spec':{'suspend':false," POD("'a':'2'", ",'nodeSelector':{'n':'1'},'x':2") "}"),
+	     JOB("'spec':{'suspend':false," POD("'a':'2','uid':'u'", ",'nodeSelector':{'n':'1'},'x':1") "}"), false},
+		{JOB("'status':{'startTime':'t'},'spec':{'suspend':true," POD("'a':'1'", "") "}"),
+	     JOB("'spec':{'suspend':false," POD("'a':'2'", ",'nodeSelector':{'n':'1'}") "}"),
+	     JOB("'status':{'startTime':'t'},'spec':{'suspend':false," POD("'a':'1'", "") "}"), false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static const struct rh_resource jobs = {"batch/v1", "Job", "jobs"};
+		rh_auto(json) actual = sim_json(rows[i].actual);
+		rh_auto(json) wanted = sim_json(rows[i].wanted);
+		rh_auto(json) want = sim_json(rows[i].sent);
+		rh_auto(json) sent = rh_match_replacement(actual, wanted);
+		struct rh_inflight inflight = {.body = wanted, .resource = &jobs};
+
+		if (!rh_json_equal(sent, want))
+			fail_msg("row %zu: %s", i, rh_json_text(sent));
+		assert_int_equal(rh_match_is_current(&inflight, actual), rows[i].current);
+	}
+#undef JOB
+#undef POD
+}
+
 static void test_objects__diff_is_the_least_patch(void **state)
 {
 	static const char *const rows[][3] = {
@@ -302,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_objects__of_others_are_left_alone),
 		cmocka_unit_test(test_objects__one_that_vanished_before_an_update_is_made_again),
 		cmocka_unit_test(test_objects__covers_compares_what_is_wanted),
+		cmocka_unit_test(test_objects__a_job_is_changed_where_a_server_allows_it),
 		cmocka_unit_test(test_objects__diff_is_the_least_patch),
 	};
 
