@@ -22,8 +22,26 @@
 #define LOADER_MAJOR_PROBED 9
 /** Largest file of a signature, in bytes. */
 #define LOADER_SIGNATURE_MAX 65536
+/** Program headers that one call reads; linkers write about ten. */
+#define LOADER_PARTS 16
 /** What loads plugins. */
 #define LOADER_SELF "/proc/self/exe"
+
+/** Read some of the program headers. @return how many; 0: none, for the file ends before */
+static size_t loader_read_parts(int fd, const ElfW(Ehdr) * head, size_t first, ElfW(Phdr) * parts)
+{
+	size_t count = head->e_phnum - first < LOADER_PARTS ? head->e_phnum - first : LOADER_PARTS;
+	off_t at = (off_t)(head->e_phoff + first * sizeof(*parts));
+	ssize_t length = pread(fd, parts, count * sizeof(*parts), at);
+
+	return length > 0 ? (size_t)length / sizeof(*parts) : 0;
+}
+
+/** @return whether the file has all bytes of a part that is to be mapped */
+static bool loader_has_part(const ElfW(Phdr) * part, uint64_t size)
+{
+	return part->p_type != PT_LOAD || (part->p_offset <= size && part->p_filesz <= size - part->p_offset);
+}
 
 /**
  * A file that was cut short, as by a copy onto a full disk, would be mapped beyond its end, and the first touch of what
@@ -31,7 +49,10 @@
  */
 static int loader_check_whole(int fd, struct rh_error *err)
 {
+	ElfW(Phdr) parts[LOADER_PARTS];
 	ElfW(Ehdr) head;
+	size_t count = 0;
+	bool whole = true;
 	struct stat st;
 
 	if (fstat(fd, &st) != 0)
@@ -39,18 +60,16 @@ static int loader_check_whole(int fd, struct rh_error *err)
 	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    head.e_phentsize != sizeof(ElfW(Phdr)))
 		return 0;
-	for (size_t i = 0; i < head.e_phnum; i++) {
-		ElfW(Phdr) part;
-		off_t at = (off_t)(head.e_phoff + i * sizeof(part));
-
-		if (pread(fd, &part, sizeof(part), at) != (ssize_t)sizeof(part) ||
-		    (part.p_type == PT_LOAD &&
-		     (part.p_offset > (uint64_t)st.st_size || part.p_filesz > (uint64_t)st.st_size - part.p_offset)))
-			return rh_fail(err, RH_EPLUGIN,
-			               "the file is truncated: it has %lld bytes, its headers require more; copy it again",
-			               (long long)st.st_size);
+	for (size_t first = 0; whole && first < head.e_phnum; first += count) {
+		count = loader_read_parts(fd, &head, first, parts);
+		whole = count > 0;
+		for (size_t i = 0; whole && i < count; i++)
+			whole = loader_has_part(&parts[i], (uint64_t)st.st_size);
 	}
-	return 0;
+	return whole ? 0
+	             : rh_fail(err, RH_EPLUGIN,
+	                       "the file is truncated: it has %lld bytes, its headers require more; copy it again",
+	                       (long long)st.st_size);
 }
 
 /** @return the major version that the entry symbol of @p handle names, or -1 */

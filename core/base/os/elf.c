@@ -11,10 +11,14 @@
 #define ELF_ENTRIES_MAX 4096
 /* Entries that one call reads. */
 #define ELF_BLOCK 64
+/* Bytes at the start of a file that one call reads: as a rule all its headers are there. */
+#define ELF_START 1024
 
 /* A file that is being read. */
 struct elf {
 	int fd;
+	char start[ELF_START];
+	size_t started; /* bytes of it */
 	Elf64_Ehdr head;
 	off_t dynamic; /* where its dynamic section starts in the file */
 	size_t count;  /* entries of it */
@@ -24,14 +28,26 @@ struct elf {
 	size_t held;  /* entries in the block */
 };
 
-static bool elf_read(int fd, void *to, size_t size, off_t at)
+static void elf_read_start(struct elf *elf)
 {
-	return at >= 0 && pread(fd, to, size, at) == (ssize_t)size;
+	ssize_t length = pread(elf->fd, elf->start, sizeof(elf->start), 0);
+
+	elf->started = length > 0 ? (size_t)length : 0;
+}
+
+static bool elf_read(const struct elf *elf, void *to, size_t size, off_t at)
+{
+	if (at < 0)
+		return false;
+	if ((size_t)at >= elf->started || size > elf->started - (size_t)at)
+		return pread(elf->fd, to, size, at) == (ssize_t)size;
+	memcpy(to, elf->start + at, size);
+	return true;
 }
 
 static bool elf_part(const struct elf *elf, size_t index, Elf64_Phdr *ret_part)
 {
-	return elf_read(elf->fd, ret_part, sizeof(*ret_part), (off_t)(elf->head.e_phoff + index * sizeof(*ret_part)));
+	return elf_read(elf, ret_part, sizeof(*ret_part), (off_t)(elf->head.e_phoff + index * sizeof(*ret_part)));
 }
 
 /* @return whether the file has a dynamic section */
@@ -39,7 +55,8 @@ static bool elf_find_dynamic(struct elf *elf)
 {
 	Elf64_Phdr part;
 
-	if (!elf_read(elf->fd, &elf->head, sizeof(elf->head), 0) || memcmp(elf->head.e_ident, ELFMAG, SELFMAG) != 0 ||
+	elf_read_start(elf);
+	if (!elf_read(elf, &elf->head, sizeof(elf->head), 0) || memcmp(elf->head.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    elf->head.e_ident[EI_CLASS] != ELFCLASS64 || elf->head.e_phentsize != sizeof(part))
 		return false;
 	for (size_t i = 0; i < elf->head.e_phnum && elf_part(elf, i, &part); i++) {

@@ -23,6 +23,7 @@ struct rh_keep {
 	struct rh_run_hooks next;
 	struct rh_keep_folder folder;
 	struct rh_json *state; /* NULL: nothing is kept */
+	struct rh_str written; /* the text of it that the folder has; empty: none yet */
 	char *logs;
 	struct rh_times *times;
 	struct rh_samples *samples;
@@ -93,8 +94,11 @@ static void keep_write_state(struct rh_keep *keep, bool last)
 		return;
 	rh_json_print(keep->state, false, &text);
 	rh_str_append(&text, "\n");
-	if (text.failed)
+	/* a job changes more often than what is kept of it */
+	if (text.failed || (!last && rh_text_equal(rh_str_text(&text), rh_str_text(&keep->written))))
 		return;
+	rh_str_clear(&keep->written);
+	rh_str_append(&keep->written, rh_str_text(&text));
 	r = last ? rh_file_write_atomic(path, rh_str_text(&text), text.length, 0600, NULL)
 	         : keep_replace(path, rh_str_text(&text), text.length);
 	if (r < 0)
@@ -415,6 +419,7 @@ void rh_keep_free(struct rh_keep *keep)
 	rh_samples_free(keep->samples);
 	rh_rows_forget(keep->containers);
 	rh_json_free(keep->state);
+	rh_str_deinit(&keep->written);
 	rh_free(keep->logs);
 	rh_free(keep);
 }
