@@ -46,7 +46,7 @@ class Session:
         self.lines = ["set -e", f"mount -t tmpfs -o size={size} none {place.state}", f"cd {place.files}", "set +e"]
 
     def shell(self, line):
-        self.lines.append(line)
+        self.lines.append(f"{{ {line}; }} || exit 1")
 
     def call(self, *words, before=""):
         self.count += 1
@@ -91,7 +91,7 @@ def test_read_only(program):
         path = place.write("job.yaml", job(master="echo hello"))
         session = Session(place, "40m")
         session.call("run", "-q", path)
-        session.shell(f"mount -o remount,ro {place.state}")
+        session.shell(f"mount -o remount,bind,ro {place.state}")
         for one in (["run", path], ["ls", "-o", "name"], ["logs", "j"], ["sweep", path, "--param", "A=1"], ["view"],
                     ["runs", "prune", "--all"]):
             session.call(*one)
