@@ -70,12 +70,14 @@ static char *state_name(const char *folder, const char *job)
 static int state_create(struct rh_sweep_state *state, const char *job, struct rh_error *err)
 {
 	rh_auto_free char *folder = NULL;
+	struct rh_error why = {0};
 	int r = state_folder(&folder, err);
 
-	if (r == 0)
-		r = rh_keep_place_make(folder, err);
 	if (r < 0)
 		return r;
+	r = rh_keep_place_make(folder, &why);
+	if (r < 0)
+		return rh_fail(err, r, "%s (name another folder with XDG_STATE_HOME)", why.message);
 	state->path = state_name(folder, job);
 	return state->path ? state_lock(state, O_CREAT | O_EXCL, err) : rh_fail_oom(err);
 }

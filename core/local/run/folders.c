@@ -119,7 +119,8 @@ static int folders_open_keep(struct rh_run *run)
 	rh_free(jobs);
 	if (r == 0 || r == RH_ENOMEM)
 		return r;
-	text = rh_asprintf("this run is not kept: %s (--no-keep says that it need not be)", why.message);
+	text = rh_asprintf("this run is not kept: %s (name another folder with XDG_STATE_HOME, or use --no-keep)",
+	                   why.message);
 	rh_run_note(run, text ? text : why.message);
 	return 0;
 }

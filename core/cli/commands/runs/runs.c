@@ -66,6 +66,8 @@ static int runs_prune(const struct rh_cli *cli, struct rh_error *err)
 		return r;
 	r = rh_prune(&prune, err); /* what was removed before a failure counts, too */
 	(void)fflush(stdout);      /* the names come first, also where both go into one file */
+	if (r < 0 && sum.count == 0)
+		return r;
 	fprintf(stderr, "%lld run%s %s, %.1f MiB\n", (long long)sum.count, sum.count == 1 ? "" : "s",
 	        prune.dry ? "would be removed" : "removed", (double)sum.bytes / (1024 * 1024));
 	return r;
