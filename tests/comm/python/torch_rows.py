@@ -503,15 +503,25 @@ def _(turn):
     return got
 
 
-@row("`recv` from any rank", rh=False, why="give the source", least=2)
+@row("`recv`, `irecv` from any rank", least=2)
 def _(turn):
-    if turn.rank == 0 and turn.backend == "gloo":
-        for to in range(1, turn.world):
-            turn.dist.send(turn.make(3), to, group=turn.group)
-    got = turn.room(3)
-    if turn.rank > 0 or turn.backend == "rh":
-        assert turn.dist.recv(got, group=turn.group) == 0
-    return got
+    dist, others, seen = turn.dist, range(1, turn.world), []
+    if turn.rank > 0:
+        for tag in (5, 6):
+            dist.send(turn.make(3, dtype=turn.torch.int64), 0, group=turn.group, tag=tag)
+        return []
+    for _ in others:
+        got = turn.room(3, dtype=turn.torch.int64)
+        seen.append(dist.recv(got, group=turn.group, tag=5))
+        assert (got == turn.make(3, dtype=got.dtype, rank=seen[-1])).all()
+    rooms = [turn.room(3, dtype=turn.torch.int64) for _ in others]
+    works = [dist.irecv(got, group=turn.group, tag=6) for got in rooms]
+    for work, got in zip(works, rooms):
+        work.wait()
+        seen.append(work._source_rank())
+        assert (got == turn.make(3, dtype=got.dtype, rank=seen[-1])).all()
+    assert sorted(seen) == sorted([*others, *others])
+    return []
 
 
 @row("`new_group` of some ranks, its roots and messages", least=2)
