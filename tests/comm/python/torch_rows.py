@@ -551,7 +551,24 @@ def _(turn):
     return tensors, doubled.wait()
 
 
-@row("`split_group`", rh=False, why="use `new_group`", least=2)
+@row("`split_group`, also of its results, and in another order of ranks", least=2)
 def _(turn):
-    turn.dist.split_group(turn.group, [[0], list(range(1, turn.world))])
-    return []
+    dist, results = turn.dist, []
+    for parts in ([[0], list(range(1, turn.world))], [[turn.world - 1, 0]], [[0, turn.world - 1]]):
+        group = dist.split_group(turn.group, parts)
+        mine = next((part for part in parts if turn.rank in part), None)
+        if mine is None:
+            assert group is dist.GroupMember.NON_GROUP_MEMBER
+            continue
+        assert dist.get_process_group_ranks(group) == mine and dist.get_rank(group) == mine.index(turn.rank)
+        tensor, out = turn.make(3), turn.room(2 * len(mine))
+        dist.all_reduce(tensor, group=group)
+        dist.all_gather_into_tensor(out, turn.make(2), group=group)
+        again = dist.split_group(group, [list(range(len(mine)))])
+        last = turn.make(2)
+        dist.broadcast(last, mine[-1], group=again)
+        assert (last == turn.make(2, rank=mine[-1])).all()
+        results += [tensor, out]
+        dist.destroy_process_group(again)
+        dist.destroy_process_group(group)
+    return results
