@@ -84,6 +84,8 @@ struct rh_comm {
 	uint64_t history;                    /**< hash of the labels of all posted collectives (label.h) */
 	uint64_t labels[RH_COMM_REMEMBERED]; /**< labels of the latest collectives, by number */
 	uint64_t done;                       /**< completed collectives */
+	int32_t sourceless;                  /**< receives from any rank for which no rank has had a message yet */
+	int32_t look_first;                  /**< the rank whose messages the next of them is to look at first */
 	bool aborted;                        /**< the backend's abort() was called */
 	_Atomic int32_t drivers;             /**< threads that wait in it, and so make progress */
 	_Atomic int32_t pending;             /**< requests in flight */

@@ -186,6 +186,34 @@ int32_t mpi_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t leng
 	return r; /* NOLINT(clang-analyzer-optin.mpi.MPI-Checker): it is waited for in mpi_test() */
 }
 
+int32_t mpi_find(void *self, int32_t first, uint64_t tag, int32_t *ret_peer)
+{
+	struct mpi *mpi = self;
+	int32_t world = mpi->team->world;
+	int32_t number = message_tag(mpi->process, mpi->number, tag);
+	int status = MPI_SUCCESS;
+	int found = 0;
+
+	if (atomic_load_explicit(&mpi->aborted, memory_order_relaxed))
+		return RH_COMM_EABORTED;
+	if (number < 0)
+		return message_refuse_tag(mpi);
+	mpi->listens = true;
+	/* its holder makes progress for all */
+	if (pthread_mutex_trylock(&mpi->process->lock) != 0)
+		return RH_COMM_BUSY;
+	for (int32_t i = 0; i < world && status == MPI_SUCCESS && !found; i++) {
+		*ret_peer = (first + i) % world;
+		if (*ret_peer != mpi->team->rank)
+			status = MPI_Iprobe(mpi->peers[*ret_peer].rank, number, message_comm(mpi->process, tag), &found,
+			                    MPI_STATUS_IGNORE);
+	}
+	(void)pthread_mutex_unlock(&mpi->process->lock);
+	if (status != MPI_SUCCESS)
+		return mpi_fail(mpi->team, RH_COMM_EBACKEND, *ret_peer, "a message cannot be looked for", status);
+	return found ? 0 : RH_COMM_BUSY;
+}
+
 /* Its result, with a message when it failed. */
 static int32_t work_end(struct mpi *mpi, struct mpi_work *work, int status, const MPI_Status *about)
 {

@@ -205,7 +205,10 @@ static int32_t mpi_arm(void *self, uint64_t *ret_ticket)
 {
 	struct mpi *mpi = self;
 
-	if (mpi->segment.base && !mpi->works) {
+	bool listens = mpi->listens;
+
+	mpi->listens = false;
+	if (mpi->segment.base && !mpi->works && !listens) {
 		*ret_ticket = native_wakeup_arm(mpi_own_wakeup(mpi));
 		return 0;
 	}
@@ -245,6 +248,7 @@ static const struct rh_comm_backend mpi_table = {
 	.abort = mpi_abort,
 	.arm = mpi_arm,
 	.pause = mpi_pause,
+	.find = mpi_find,
 };
 
 const struct rh_comm_backend *rh_comm_backend_entry_v0(void)

@@ -66,6 +66,7 @@ struct mpi {
 	struct native_segment segment; /**< when all ranks are on one host */
 	struct native_shm_queue queue;
 	bool moved;     /**< a message has ended since arm() */
+	bool listens;   /**< somebody has looked for a message from any rank since arm() */
 	uint64_t quiet; /**< how often arm() found that none had */
 	_Atomic bool aborted;
 	bool quiesced;
@@ -93,6 +94,8 @@ int32_t mpi_fail(const struct rh_comm_team *team, int32_t code, int32_t rank, co
 int32_t mpi_send(void *self, int32_t peer, uint64_t tag, const void *data, size_t length, void **ret_work);
 /** @see struct rh_comm_backend.recv */
 int32_t mpi_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t length, void **ret_work);
+/** rh_comm_backend.find */
+int32_t mpi_find(void *self, int32_t first, uint64_t tag, int32_t *ret_peer);
 /** Make progress with a message. @see struct rh_comm_backend.test */
 int32_t mpi_test_message(struct mpi *mpi, struct mpi_work *message);
 /** Free all messages. */

@@ -295,6 +295,20 @@ int32_t native_channel_recv(struct native_channel *channel, uint64_t tag, void *
 	return 0;
 }
 
+bool native_channel_finds(struct native_channel *channel, uint64_t tag)
+{
+	native_channel_progress(channel);
+	while (!queue_find(&channel->strays, tag)) {
+		if (channel->broken || channel->into || channel->got < sizeof(channel->head))
+			return false;
+		if (channel->head.tag == tag)
+			return true;
+		channel->into = channel_stray(channel);
+		native_channel_progress(channel);
+	}
+	return true;
+}
+
 void native_message_free(struct native_message *message)
 {
 	struct native_channel *channel = message->channel;

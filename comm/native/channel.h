@@ -72,6 +72,11 @@ int32_t native_channel_recv(struct native_channel *channel, uint64_t tag, void *
 bool native_channel_is_busy(const struct native_channel *channel);
 /** Move as many bytes as possible without blocking, and complete messages. */
 void native_channel_progress(struct native_channel *channel);
+/**
+ * Move bytes, and look whether a message of @p tag has begun to arrive that no receive is posted for. Those of other
+ * tags before it are kept. On a broken channel: whether there is one that arrived before.
+ */
+bool native_channel_finds(struct native_channel *channel, uint64_t tag);
 /** Mark the channel broken when the peer's host has acknowledged nothing for @p timeout microseconds. Cheap. */
 void native_channel_check_peer(struct native_channel *channel, int64_t timeout);
 /** Free a message that is complete or whose channel is broken. */

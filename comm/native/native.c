@@ -24,6 +24,7 @@ struct native {
 	struct native_shm_queue queue;
 	struct native_channel *channels; /* by rank */
 	int epoll;                       /* over the sockets of all of them; -1: there are none */
+	bool listens;                    /* somebody has looked for a message from any rank since the latest arm() */
 	_Atomic bool aborted;
 };
 
@@ -224,6 +225,45 @@ static void native_abort(void *self)
 	atomic_store(&native->aborted, true);
 }
 
+/* Once all have closed their connection, nothing will come. */
+static int32_t native_find_none(struct native *native, int32_t closed)
+{
+	const struct rh_comm_team *team = native->team;
+
+	for (int32_t rank = 0; rank < team->world; rank++) {
+		int32_t broken = native->channels[rank].broken;
+
+		if (broken && broken != RH_COMM_EPEER)
+			return broken;
+		if (broken && closed == team->world - 1)
+			return team->fail(team->core, RH_COMM_EPEER, rank, "its connection is closed, and so are all others");
+	}
+	native->listens = true;
+	return RH_COMM_BUSY;
+}
+
+static int32_t native_find(void *self, int32_t first, uint64_t tag, int32_t *ret_peer)
+{
+	struct native *native = self;
+	int32_t world = native->team->world;
+	int32_t closed = 0;
+
+	if (atomic_load_explicit(&native->aborted, memory_order_relaxed))
+		return RH_COMM_EABORTED;
+	for (int32_t i = 0; i < world; i++) {
+		int32_t rank = (first + i) % world;
+
+		if (rank == native->team->rank)
+			continue;
+		if (native_channel_finds(&native->channels[rank], tag)) {
+			*ret_peer = rank;
+			return 0;
+		}
+		closed += native->channels[rank].broken != 0;
+	}
+	return native_find_none(native, closed);
+}
+
 static struct native_wakeup *native_own_wakeup(const struct native *native)
 {
 	return &native_segment_progress(&native->segment, native->team->local_rank)->wakeup;
@@ -231,15 +271,17 @@ static struct native_wakeup *native_own_wakeup(const struct native *native)
 
 static int32_t native_arm(void *self, uint64_t *ret_ticket)
 {
-	const struct native *native = self;
+	struct native *native = self;
 	uint64_t ticket = 0;
 
 	if (native->segment.base)
 		ticket = native_wakeup_arm(native_own_wakeup(native));
 	for (int32_t rank = 0; rank < native->team->world; rank++) {
-		if (native->channels[rank].stream.fd >= 0 && native_channel_is_busy(&native->channels[rank]))
+		if (native->channels[rank].stream.fd >= 0 &&
+		    (native->listens || native_channel_is_busy(&native->channels[rank])))
 			ticket |= TICKET_FAR;
 	}
+	native->listens = false;
 	*ret_ticket = ticket;
 	return 0;
 }
@@ -280,4 +322,5 @@ const struct rh_comm_backend rh_comm_native = {
 	.abort = native_abort,
 	.arm = native_arm,
 	.pause = native_pause,
+	.find = native_find,
 };

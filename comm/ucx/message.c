@@ -146,6 +146,34 @@ int32_t ucx_recv(void *self, int32_t peer, uint64_t tag, void *data, size_t leng
 	return 0;
 }
 
+int32_t ucx_find(void *self, int32_t first, uint64_t tag, int32_t *ret_peer)
+{
+	struct ucx *ucx = self;
+	int32_t world = ucx->team->world;
+	int32_t last = RH_COMM_NO_RANK;
+	int32_t broken = 0;
+	ucp_tag_recv_info_t info;
+
+	if (atomic_load_explicit(&ucx->aborted, memory_order_relaxed))
+		return RH_COMM_EABORTED;
+	(void)ucp_worker_progress(ucx->worker);
+	for (int32_t i = 0; i < world; i++) {
+		int32_t rank = (first + i) % world;
+
+		if (rank == ucx->team->rank)
+			continue;
+		if (ucp_tag_probe_nb(ucx->worker, ucx_tag(rank, tag), UCX_TAG_WHOLE, 0, &info)) {
+			*ret_peer = rank;
+			return 0;
+		}
+		if (ucx->peers[rank].broken != UCS_OK) {
+			last = rank;
+			broken++;
+		}
+	}
+	return broken < world - 1 ? RH_COMM_BUSY : ucx_message_result(ucx, last, ucx->peers[last].broken, true);
+}
+
 /* UCX leaves receives from a broken peer posted. */
 static int32_t message_end_broken(struct ucx *ucx, struct ucx_work *work)
 {

@@ -44,6 +44,8 @@ int32_t ucx_message_poll(struct ucx *ucx, struct ucx_work *work);
 int32_t ucx_message_test(struct ucx *ucx, struct ucx_work *work);
 /** @see struct rh_comm_backend.idle */
 int32_t ucx_idle(void *self);
+/** rh_comm_backend.find. UCX keeps what arrives before its receive, of any tag. */
+int32_t ucx_find(void *self, int32_t first, uint64_t tag, int32_t *ret_peer);
 /** Free one message. */
 void ucx_message_free(struct ucx *ucx, struct ucx_work *work);
 /** Free all messages. */

@@ -222,7 +222,7 @@ static void ucx_pause(void *self, uint64_t ticket, int64_t time)
 		.head = RH_COMM_HEAD(struct rh_comm_backend), .name = "ucx", .release = "0.1 over UCX",                       \
 		.memories = RH_COMM_MEMORY_HOST, .score = (points), .probe = ucx_probe, .open = ucx_open, .close = ucx_close, \
 		.send = ucx_send, .recv = ucx_recv, .collective = ucx_collective, .test = ucx_test, .abort = ucx_abort,       \
-		.arm = ucx_arm, .pause = ucx_pause, .idle = ucx_idle,                                                         \
+		.arm = ucx_arm, .pause = ucx_pause, .idle = ucx_idle, .find = ucx_find,                                       \
 	}
 
 static const struct rh_comm_backend ucx_table = UCX_TABLE(SCORE);

@@ -27,7 +27,7 @@ extern "C" {
 /** Version of this interface: raised when something is added (minor) or broken (major, and the library's soname). */
 #define RH_COMM_MAJOR 0
 /** @see RH_COMM_MAJOR */
-#define RH_COMM_MINOR 3
+#define RH_COMM_MINOR 4
 
 /** Marks what the library exports. */
 #define RH_COMM_API __attribute__((visibility("default")))
@@ -77,7 +77,7 @@ extern "C" {
 #define RH_COMM_BROADCAST 4      /**< in of rank peer goes to out of all */
 #define RH_COMM_BARRIER 5        /**< no buffers */
 #define RH_COMM_SEND 6           /**< in: count elements to rank peer */
-#define RH_COMM_RECV 7           /**< out: count elements from rank peer; the sizes must agree */
+#define RH_COMM_RECV 7           /**< out: count elements from rank peer, or any; the sizes must agree */
 #define RH_COMM_ALL_TO_ALL 8     /**< in: count elements for each rank, by rank; out: count from each; not in place */
 /**
  * in: in_counts[r] elements for each rank r, by rank, behind each other; out: out_counts[r] from each. What a rank has
@@ -99,6 +99,12 @@ extern "C" {
 
 /** A rank is unknown. */
 #define RH_COMM_NO_RANK (-1)
+/**
+ * The peer of a RECV of host memory: whichever other rank sends a message of the tag. Who has one is taken in turn.
+ * Receives of a tag meet messages in the order of posting, those from one rank among them. count is not 0: of nothing,
+ * nothing travels. A rank that has left sends nothing; once all others have left, it is RH_COMM_EPEER.
+ */
+#define RH_COMM_ANY_RANK (-2)
 
 /** What went wrong. */
 struct rh_comm_error {
@@ -151,7 +157,7 @@ struct rh_comm_op {
 	size_t count;     /**< elements; see the operation */
 	int32_t type;     /**< RH_COMM_F32 … */
 	int32_t reduce;   /**< RH_COMM_SUM … */
-	int32_t peer;     /**< root, destination or source */
+	int32_t peer;     /**< root, destination or source; of RECV also RH_COMM_ANY_RANK */
 	uint32_t tag;     /**< of messages: only those with the same tag meet, in the order of posting */
 	int32_t memory;   /**< RH_COMM_HOST or RH_COMM_CUDA, up to RECV; the same on all ranks of the operation */
 	int32_t reserved; /**< 0 */
@@ -165,6 +171,7 @@ struct rh_comm_op {
 	/** elements of in for each rank, by rank; the operation says who reads them. They must live as long as buffers */
 	const size_t *in_counts;
 	const size_t *out_counts; /**< elements of out from each rank; likewise */
+	int32_t *source;          /**< RECV: the rank that sent it is written there when it is done; NULL: nowhere */
 };
 
 /**
@@ -244,7 +251,7 @@ static inline int32_t rh_comm_all_reduce(struct rh_comm *comm, void *buffer, siz
                                          struct rh_comm_error *err)
 {
 	struct rh_comm_op op = {
-		sizeof(op), RH_COMM_ALL_REDUCE, buffer, buffer, count, type, reduce, 0, 0, 0, 0, NULL, 0, NULL, NULL};
+		sizeof(op), RH_COMM_ALL_REDUCE, buffer, buffer, count, type, reduce, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL};
 
 	return rh_comm_run(comm, &op, err);
 }

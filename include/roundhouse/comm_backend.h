@@ -22,7 +22,7 @@ extern "C" {
 /** Breaking level; part of the entry symbol's name. */
 #define RH_COMM_BACKEND_MAJOR 0
 /** Growth level; in major 0, library and backend must agree on it. */
-#define RH_COMM_BACKEND_MINOR 5
+#define RH_COMM_BACKEND_MINOR 6
 /** Who defines this ABI. */
 #define RH_COMM_BACKEND_VENDOR "roundhouse"
 
@@ -145,6 +145,14 @@ struct rh_comm_backend {
 	 * @return 0; RH_COMM_BUSY: there is more, call again soon
 	 */
 	int32_t (*idle)(void *self);
+	/**
+	 * Move on, and find a rank of which a message of @p tag has begun to arrive that no receive is posted for; recv()
+	 * is to take it. Ranks are looked at from @p first on, then from 0: who is the caller's choice. Messages of other
+	 * tags must not keep it from being found. Until there is one, pause() ends when something arrives. NULL: there are
+	 * no receives from any rank.
+	 * @return 0 and *@p ret_peer; RH_COMM_BUSY: there is none yet; RH_COMM_E*: there will be none
+	 */
+	int32_t (*find)(void *self, int32_t first, uint64_t tag, int32_t *ret_peer);
 };
 
 /** Type of the one exported function. @return static data, never NULL */

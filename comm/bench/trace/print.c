@@ -55,6 +55,8 @@ static const char *print_op(const struct rh_trace_op *op, char *text, size_t roo
 	rh_comm_label_text(rh_comm_label(&posted, op->peer), whole, sizeof(whole));
 	if (rh_comm_is_listed(op->what))
 		(void)snprintf(text, room, "%s", rh_comm_what_name(op->what));
+	else if (message && op->peer == RH_COMM_ANY_RANK)
+		(void)snprintf(text, room, "%s from any rank, tag %u", whole, (unsigned)op->tag);
 	else if (message)
 		(void)snprintf(text, room, "%s %s rank %d, tag %u", whole, op->what == RH_COMM_SEND ? "to" : "from",
 		               (int)op->peer, (unsigned)op->tag);

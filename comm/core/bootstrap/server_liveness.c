@@ -150,6 +150,49 @@ static void server_check_group(struct rh_comm_server *server, const struct serve
 	}
 }
 
+/* The rank that left last of those that could still send to `waiting`, and when; NO_RANK: one of them has not left. */
+static struct server_gone server_last_gone(const struct rh_comm_server *server, const struct server_peer *waiting)
+{
+	struct server_gone last = {.rank = RH_COMM_NO_RANK, .what = {.size = server->world}};
+	int32_t count = 0;
+
+	for (size_t i = 0; i < server->gone_count && waiting->beat.group != 0; i++) {
+		if (server->gone[i].what.group != waiting->beat.group)
+			continue;
+		count++;
+		if (server->gone[i].since >= last.since)
+			last = server->gone[i];
+	}
+	for (size_t i = 0; i < server->peer_count && waiting->beat.group == 0; i++) {
+		const struct server_peer *peer = server->peers[i];
+
+		if (peer->stage != SERVER_LEFT)
+			continue;
+		count++;
+		if (peer->since >= last.since) {
+			last.rank = peer->hello.rank;
+			last.since = peer->since;
+		}
+	}
+	if (count < last.what.size - 1)
+		last.rank = RH_COMM_NO_RANK;
+	return last;
+}
+
+/* Who waits for a message from any rank waits for nobody in particular: while one is left it is no fault. */
+static void server_check_sourceless(struct rh_comm_server *server, const struct server_peer *waiting)
+{
+	struct server_gone last = server_last_gone(server, waiting);
+	struct rh_comm_end end = {.code = RH_COMM_EPEER, .rank = last.rank};
+
+	if (last.rank == RH_COMM_NO_RANK || !server_waited_in_vain(waiting, last.since))
+		return;
+	(void)snprintf(end.text, sizeof(end.text),
+	               "rank %d%s has left as the last of all while rank %d waits for a message from any rank",
+	               (int)end.rank, last.what.text, (int)waiting->hello.rank);
+	rh_comm_server_end(server, &end);
+}
+
 static void server_warn(const struct rh_comm_server *server, const struct server_peer *waiting,
                         struct server_peer *peer, int64_t now)
 {
@@ -187,7 +230,9 @@ void rh_comm_server_check_liveness(struct rh_comm_server *server, int64_t now)
 
 		if (peer->stage != SERVER_MEMBER || peer->beat.waiting == 0 || rh_comm_server_is_silent(peer, now))
 			continue;
-		if (peer->beat.group != 0)
+		if (peer->beat.peer == RH_COMM_ANY_RANK)
+			server_check_sourceless(server, peer);
+		else if (peer->beat.group != 0)
 			server_check_group(server, peer);
 		else
 			server_check_waiting(server, peer, now);

@@ -431,5 +431,7 @@ bool rh_comm_stage_waits(const struct rh_comm_request *request)
 {
 	const struct staged *staged = request->executor == &stage_executor ? request->work : NULL;
 
+	if (rh_comm_op_is_sourceless(&request->op))
+		return true;
 	return !request->held && (!staged || staged->returned < staged->posted);
 }

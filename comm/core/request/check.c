@@ -18,12 +18,29 @@ static bool check_has_data(const struct rh_comm_op *op)
 	return op->what != RH_COMM_BARRIER && op->count > 0;
 }
 
+static int32_t check_any(const struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
+{
+	if (op->memory == RH_COMM_CUDA)
+		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
+		                    "rh_comm_op: a receive of CUDA memory needs its source; receive into the host's");
+	if (op->count == 0)
+		return check_refuse(err, "count is 0 in a receive from any rank: of nothing, nothing travels");
+	if (comm->size == 1)
+		return check_refuse(err, "a receive from any rank, and there is no other one");
+	if (!comm->module.backend->find)
+		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK, "%s: a receive needs its source",
+		                    comm->module.backend->name);
+	return 0;
+}
+
 static int32_t check_peer(const struct rh_comm *comm, const struct rh_comm_op *op, struct rh_comm_error *err)
 {
 	bool message = op->what == RH_COMM_SEND || op->what == RH_COMM_RECV;
 
 	if (!message && !rh_comm_what_has_root(op->what))
 		return 0;
+	if (op->what == RH_COMM_RECV && op->peer == RH_COMM_ANY_RANK)
+		return check_any(comm, op, err);
 	if (op->peer < 0 || op->peer >= comm->size)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "rh_comm_op.peer is %d, which is not below %d",
 		                    (int)op->peer, (int)comm->size);

@@ -62,7 +62,8 @@ static bool request_must_follow(const struct rh_comm_op *earlier, const struct r
 {
 	if (!rh_comm_op_is_message(op) || !rh_comm_op_is_message(earlier))
 		return rh_comm_op_is_message(op) == rh_comm_op_is_message(earlier);
-	return op->what == earlier->what && op->peer == earlier->peer && op->tag == earlier->tag;
+	return op->what == earlier->what && op->tag == earlier->tag &&
+	       (op->peer == earlier->peer || op->peer == RH_COMM_ANY_RANK || earlier->peer == RH_COMM_ANY_RANK);
 }
 
 static int32_t request_start(struct rh_comm_request *request)
@@ -86,13 +87,35 @@ static bool request_is_posted(const struct rh_comm_request *request)
 /* @return whether one before it in the queue still has chunks to post, so that it would overtake those */
 static bool request_is_held(const struct rh_comm *comm, const struct rh_comm_request *request)
 {
-	if (!comm->cuda.stager)
+	if (!comm->cuda.stager && comm->sourceless == 0)
 		return false;
 	for (const struct rh_comm_request *at = comm->first; at && at != request; at = at->next) {
 		if ((at->held || !request_is_posted(at)) && request_must_follow(&at->op, &request->op))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * A receive from any rank becomes one from the rank that has a message for it. Where the search begins moves on, so
+ * that no sender waits for ever behind others. @return 0: the source is known; RH_COMM_BUSY; RH_COMM_E*
+ */
+static int32_t request_find_source(struct rh_comm_request *request)
+{
+	struct rh_comm *comm = request->comm;
+	int32_t peer = RH_COMM_NO_RANK;
+	int32_t r;
+
+	if (!rh_comm_op_is_sourceless(&request->op))
+		return 0;
+	comm->error.code = 0;
+	r = comm->module.backend->find(comm->self, comm->look_first, request->op.tag, &peer);
+	if (r != 0)
+		return r;
+	comm->look_first = (peer + 1) % comm->size;
+	comm->sourceless--;
+	request->op.peer = peer;
+	return 0;
 }
 
 static int32_t request_test_held(struct rh_comm_request *request)
@@ -103,6 +126,9 @@ static int32_t request_test_held(struct rh_comm_request *request)
 		return RH_COMM_EABORTED;
 	if (request_is_held(request->comm, request))
 		return RH_COMM_BUSY;
+	r = request_find_source(request);
+	if (r != 0)
+		return r;
 	request->held = false;
 	r = request_start(request);
 	return r == 0 && request->work ? RH_COMM_BUSY : r;
@@ -115,6 +141,10 @@ static void request_end(struct rh_comm_request *request, int32_t status)
 	/* chunks have been counted one by one */
 	if (request->sequence > 0 && !(request->executor && request->executor->counts_parts))
 		request->comm->done++;
+	if (rh_comm_op_is_sourceless(&request->op))
+		request->comm->sourceless--;
+	else if (status == 0 && request->op.what == RH_COMM_RECV && request->op.source)
+		*request->op.source = request->op.peer;
 	atomic_fetch_sub_explicit(&request->comm->pending, 1, memory_order_relaxed);
 	if (request->whole)
 		request->end_part(request, status);
@@ -245,7 +275,9 @@ void rh_comm_request_begin(struct rh_comm_request *request)
 	int32_t r;
 
 	atomic_fetch_add_explicit(&comm->pending, 1, memory_order_seq_cst);
-	request->held = request_is_held(comm, request);
+	request->held = request_is_held(comm, request) || rh_comm_op_is_sourceless(&request->op);
+	if (rh_comm_op_is_sourceless(&request->op))
+		comm->sourceless++;
 	request->traced = rh_comm_request_trace(comm, &request->op, 0);
 	r = request->held ? 0 : request_start(request);
 	if (r == 0 && (request->held || request->work)) {
@@ -274,7 +306,11 @@ static void request_report_late(const struct rh_comm_request *request, uint64_t 
 	int32_t peer = RH_COMM_NO_RANK;
 	char group[120];
 
-	if (rh_comm_op_is_message(op)) {
+	if (rh_comm_op_is_sourceless(op)) {
+		(void)rh_comm_fail(late, RH_COMM_ETIME, peer,
+		                   "receive of rank %d from any rank, tag %u, was not done within its time limit of %lld ms",
+		                   (int)rh_comm_world_rank(comm, comm->rank), (unsigned)op->tag, limit);
+	} else if (rh_comm_op_is_message(op)) {
 		peer = rh_comm_world_rank(comm, op->peer);
 		(void)rh_comm_fail(late, RH_COMM_ETIME, peer, "%s rank %d was not done within its time limit of %lld ms",
 		                   op->what == RH_COMM_SEND ? "send to" : "receive from", (int)peer, limit);
@@ -295,7 +331,7 @@ static void request_end_late(const struct rh_comm_request *request)
 	number = request_number(request);
 	(void)pthread_mutex_unlock(&comm->lock);
 	request_report_late(request, number, &late);
-	if (late.rank != RH_COMM_NO_RANK)
+	if (rh_comm_op_is_message(&request->op))
 		(void)rh_comm_world_fail(comm->world, &late, NULL);
 	else
 		(void)rh_comm_world_diagnose(comm, &late, RH_COMM_REACHED_OPEN + number, NULL);

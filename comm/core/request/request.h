@@ -29,8 +29,9 @@ struct rh_comm_request {
 	struct rh_comm_op op;
 	uint64_t sequence; /**< number of a collective; 0: a message */
 	const struct rh_comm_executor *executor;
-	void *work;                    /**< the executor's; NULL: nothing is in flight */
-	bool held;                     /**< not started: it would overtake an earlier request that is posted in parts */
+	void *work; /**< the executor's; NULL: nothing is in flight */
+	/** not started: it would overtake an earlier request that is posted in parts, or no rank has a message for it */
+	bool held;
 	struct rh_comm_request *whole; /**< the batch that it is a part of; NULL: none */
 	/** Called instead of setting the status of a part of a batch. Recycles the part. */
 	void (*end_part)(struct rh_comm_request *part, int32_t status);
@@ -103,6 +104,11 @@ void rh_comm_fail_all(struct rh_comm *comm);
 static inline bool rh_comm_op_is_message(const struct rh_comm_op *op)
 {
 	return op->what == RH_COMM_SEND || op->what == RH_COMM_RECV;
+}
+/** @return whether it is a receive from any rank, for which no rank has had a message yet */
+static inline bool rh_comm_op_is_sourceless(const struct rh_comm_op *op)
+{
+	return op->what == RH_COMM_RECV && op->peer == RH_COMM_ANY_RANK;
 }
 
 #endif

@@ -96,12 +96,18 @@ class Request:
     """An operation in flight. It holds the arrays, so they may be forgotten; they must not be changed before it is
     done."""
 
-    __slots__ = ("_handle", "_comm", "_buffers", "_lock", "_error", "result", "__weakref__")
+    __slots__ = ("_handle", "_comm", "_buffers", "_lock", "_error", "_source", "result", "__weakref__")
 
     def __init__(self, comm, handle, held, result):
         self._comm, self._handle, self._buffers = comm, handle, held
-        self._lock, self._error = threading.Lock(), None
+        self._lock, self._error, self._source = threading.Lock(), None, None
         self.result = result
+
+    @property
+    def source(self):
+        """The rank whose message recv_any_start() has received; None: not yet, or it is another operation."""
+        found = self._source
+        return None if found is None or found.value == library.NO_RANK else found.value
 
     def _end(self, code, error):
         self._handle = None
@@ -640,6 +646,24 @@ class Comm:
         """recv() as a Request."""
         buffer = buffers.of(array, moved=True)
         return self._start(self._op(library.RECV, timeout, out=buffer, peer=source, tag=tag), (buffer,), array)
+
+    def recv_any(self, array, tag=0, timeout=None):
+        """Receive into array from whichever other rank sends a message of the tag; it is not empty. Returns that rank.
+
+        Ranks that have messages are taken in turn. Raises as all_reduce(); PeerError also when all others have left.
+        """
+        request = self.recv_any_start(array, tag, timeout)
+        request.wait()
+        return request.source
+
+    def recv_any_start(self, array, tag=0, timeout=None):
+        """recv_any() as a Request, whose source is that rank."""
+        buffer, source = buffers.of(array, moved=True), ctypes.c_int32(library.NO_RANK)
+        op = self._op(library.RECV, timeout, out=buffer, peer=library.ANY_RANK, tag=tag)
+        op.source = ctypes.pointer(source)
+        request = self._start(op, (buffer,), array)
+        request._source = source
+        return request
 
     @staticmethod
     def _check_types(source, to, name):

@@ -9,6 +9,7 @@ from roundhouse import errors
 
 BUSY = 1
 NO_RANK = -1
+ANY_RANK = -2
 NAME = "librhcomm.so.0"
 
 F32, F64, F16, BF16, I8, I32, I64, U8, I16, U16, U32, U64 = range(1, 13)
@@ -39,7 +40,7 @@ class Op(Structure):
     _fields_ = [("size", c_uint32), ("what", c_int32), ("in_", c_void_p), ("out", c_void_p), ("count", c_size_t),
                 ("type", c_int32), ("reduce", c_int32), ("peer", c_int32), ("tag", c_uint32), ("memory", c_int32),
                 ("reserved", c_int32), ("stream", c_void_p), ("timeout", c_int64), ("in_counts", POINTER(c_size_t)),
-                ("out_counts", POINTER(c_size_t))]
+                ("out_counts", POINTER(c_size_t)), ("source", POINTER(c_int32))]
 
 
 class ServerOptions(Structure):

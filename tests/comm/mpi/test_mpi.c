@@ -20,6 +20,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/any_source.h"
 #include "comm/exchanges.h"
 #include "comm/operations.h"
 
@@ -58,6 +59,8 @@ static int run_all(struct rh_comm *comm, const void *arg)
 		status = operations_outstanding(comm, arg);
 	if (status == 0)
 		status = exchanges_seeded(comm, arg);
+	if (status == 0)
+		status = any_source_seeded(comm, arg);
 	return status == 0 ? operations_groups(comm, arg) : status;
 }
 

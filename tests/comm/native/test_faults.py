@@ -30,7 +30,7 @@ FAULTS = {
     "exit": (EPEER, r"rank {v} "),
     "kill": (EPEER, r"rank {v} "),
     # over TCP the connection may be seen to close first
-    "leave": (EPEER, r"rank {v} has left|rank {v}.*: the connection is lost"),
+    "leave": (EPEER, r"rank {v}( of the group of ranks 1, 2, 3)? has left|rank {v}.*: the connection is lost"),
     "missing": (EINVAL, r"rank {v} (barrier|all-reduce)"),
     "order": (EINVAL, r"rank {v} (barrier|all-reduce)"),
     "shape": (EINVAL, r"rank {v} all-reduce of"),

@@ -30,7 +30,7 @@ static void test_misuse__wrong_operations_are_refused_and_harm_nothing(void **st
 	                                .type = RH_COMM_I32,
 	                                .reduce = RH_COMM_SUM};
 	static const size_t many[1] = {SIZE_MAX / 4 + 1};
-	struct rh_comm_op ops[17];
+	struct rh_comm_op ops[20];
 	static const char *const words[] = {"what",
 	                                    "what",
 	                                    "type",
@@ -47,7 +47,10 @@ static void test_misuse__wrong_operations_are_refused_and_harm_nothing(void **st
 	                                    "in place",
 	                                    "in_counts are more",
 	                                    "peer is",
-	                                    "not an integer"};
+	                                    "not an integer",
+	                                    "there is no other one",
+	                                    "count is 0",
+	                                    "peer is -2"};
 	struct rh_comm_options alone = {.size = sizeof(alone), .has_rank = 1, .rank = 0, .world = 1};
 	struct rh_comm_error err = {0};
 	struct rh_comm *comm = NULL;
@@ -72,6 +75,11 @@ static void test_misuse__wrong_operations_are_refused_and_harm_nothing(void **st
 	ops[11].what = RH_COMM_GATHER_V;
 	ops[12].what = RH_COMM_ALL_GATHER_V;
 	ops[12].out_counts = many;
+	for (int i = 17; i < 20; i++) {
+		ops[i].what = i == 19 ? RH_COMM_SEND : RH_COMM_RECV;
+		ops[i].peer = RH_COMM_ANY_RANK;
+	}
+	ops[18].count = 0;
 	ops[13].what = RH_COMM_ALL_TO_ALL;
 	ops[14].what = RH_COMM_SCATTER_V;
 	ops[14].in_counts = many;

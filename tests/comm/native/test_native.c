@@ -13,6 +13,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/any_source.h"
 #include "comm/core/context.h"
 #include "comm/exchanges.h"
 #include "comm/native/copy.h"
@@ -52,6 +53,16 @@ static void test_native__messages(void **state)
 	(void)state;
 	run_worlds(operations_messages, false, 2, 4);
 	run_worlds(operations_messages, true, 2, 3);
+}
+
+static void test_native__receives_from_any_rank(void **state)
+{
+	static const struct ranks_plan hosts = {.world = 5, .places = "ABABA", .fn = any_source_seeded};
+
+	(void)state;
+	run_worlds(any_source_seeded, false, 2, 6);
+	run_worlds(any_source_seeded, true, 2, 4);
+	ranks_run(&hosts);
 }
 
 static void test_native__exchanges(void **state)
@@ -340,6 +351,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_native__collectives_over_tcp),
 		cmocka_unit_test(test_native__collectives_of_eight),
 		cmocka_unit_test(test_native__messages),
+		cmocka_unit_test(test_native__receives_from_any_rank),
 		cmocka_unit_test(test_native__exchanges),
 		cmocka_unit_test(test_native__counts_that_do_not_agree_are_named),
 		cmocka_unit_test(test_native__operations_outstanding),

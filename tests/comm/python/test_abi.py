@@ -30,7 +30,7 @@ CONSTANTS = {
         "RH_COMM_SCATTER_V": library.SCATTER_V, "RH_COMM_REDUCE": library.REDUCE,
         "RH_COMM_ALL_GATHER_V": library.ALL_GATHER_V, "RH_COMM_REDUCE_SCATTER_V": library.REDUCE_SCATTER_V,
         "RH_COMM_SEND": library.SEND, "RH_COMM_RECV": library.RECV, "RH_COMM_HOST": library.HOST,
-        "RH_COMM_CUDA": library.CUDA, "RH_COMM_NO_RANK": library.NO_RANK,
+        "RH_COMM_CUDA": library.CUDA, "RH_COMM_NO_RANK": library.NO_RANK, "RH_COMM_ANY_RANK": library.ANY_RANK,
         "RH_COMM_MAJOR": int(library.NAME.rpartition(".")[2]),
         **{f"RH_COMM_{name.upper()}": value for name, value in library.REDUCTIONS.items()}},
     "roundhouse/ps.h": {

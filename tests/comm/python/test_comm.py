@@ -142,6 +142,29 @@ def messages():
 
 
 @kit.case
+def from_any_rank():
+    with roundhouse.Comm() as comm:
+        if comm.rank > 0:
+            comm.send(f"{comm.rank}".encode(), 0, 5)
+            comm.send(f"{comm.rank}".encode(), 0, 6)
+            return
+        for tag in (6, 5):
+            seen = {}
+            for _ in range(1, comm.world):
+                got = bytearray(1)
+                seen[comm.recv_any(got, tag)] = got
+            assert seen == {rank: f"{rank}".encode() for rank in range(1, comm.world)}, seen
+        request = comm.recv_any_start(bytearray(1), 7)
+        assert request.source is None
+        try:
+            request.wait()
+        except roundhouse.PeerError as error:
+            assert "any" in str(error) or "all others" in str(error), error
+            return
+        raise AssertionError("somebody has sent")
+
+
+@kit.case
 def groups():
     comm = roundhouse.Comm()
     mine = [0, 2] if comm.rank % 2 == 0 else [3, 1]
@@ -435,6 +458,9 @@ class Worlds(kit.Ranks):
 
     def test_messages(self):
         self.world(3, "messages")
+
+    def test_from_any_rank(self):
+        self.world(3, "from_any_rank")
 
     def test_groups(self):
         self.world(4, "groups")

@@ -503,15 +503,25 @@ def _(turn):
     return got
 
 
-@row("`recv` from any rank", rh=False, why="give the source", least=2)
+@row("`recv`, `irecv` from any rank", least=2)
 def _(turn):
-    if turn.rank == 0 and turn.backend == "gloo":
-        for to in range(1, turn.world):
-            turn.dist.send(turn.make(3), to, group=turn.group)
-    got = turn.room(3)
-    if turn.rank > 0 or turn.backend == "rh":
-        assert turn.dist.recv(got, group=turn.group) == 0
-    return got
+    dist, others, seen = turn.dist, range(1, turn.world), []
+    if turn.rank > 0:
+        for tag in (5, 6):
+            dist.send(turn.make(3, dtype=turn.torch.int64), 0, group=turn.group, tag=tag)
+        return []
+    for _ in others:
+        got = turn.room(3, dtype=turn.torch.int64)
+        seen.append(dist.recv(got, group=turn.group, tag=5))
+        assert (got == turn.make(3, dtype=got.dtype, rank=seen[-1])).all()
+    rooms = [turn.room(3, dtype=turn.torch.int64) for _ in others]
+    works = [dist.irecv(got, group=turn.group, tag=6) for got in rooms]
+    for work, got in zip(works, rooms):
+        work.wait()
+        seen.append(work._source_rank())
+        assert (got == turn.make(3, dtype=got.dtype, rank=seen[-1])).all()
+    assert sorted(seen) == sorted([*others, *others])
+    return []
 
 
 @row("`new_group` of some ranks, its roots and messages", least=2)
@@ -541,7 +551,24 @@ def _(turn):
     return tensors, doubled.wait()
 
 
-@row("`split_group`", rh=False, why="use `new_group`", least=2)
+@row("`split_group`, also of its results, and in another order of ranks", least=2)
 def _(turn):
-    turn.dist.split_group(turn.group, [[0], list(range(1, turn.world))])
-    return []
+    dist, results = turn.dist, []
+    for parts in ([[0], list(range(1, turn.world))], [[turn.world - 1, 0]], [[0, turn.world - 1]]):
+        group = dist.split_group(turn.group, parts)
+        mine = next((part for part in parts if turn.rank in part), None)
+        if mine is None:
+            assert group is dist.GroupMember.NON_GROUP_MEMBER
+            continue
+        assert dist.get_process_group_ranks(group) == mine and dist.get_rank(group) == mine.index(turn.rank)
+        tensor, out = turn.make(3), turn.room(2 * len(mine))
+        dist.all_reduce(tensor, group=group)
+        dist.all_gather_into_tensor(out, turn.make(2), group=group)
+        again = dist.split_group(group, [list(range(len(mine)))])
+        last = turn.make(2)
+        dist.broadcast(last, mine[-1], group=again)
+        assert (last == turn.make(2, rank=mine[-1])).all()
+        results += [tensor, out]
+        dist.destroy_process_group(again)
+        dist.destroy_process_group(group)
+    return results

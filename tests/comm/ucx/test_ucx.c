@@ -24,6 +24,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/any_source.h"
 #include "comm/death.h"
 #include "comm/divergence.h"
 #include "comm/exchanges.h"
@@ -76,6 +77,13 @@ static void test_ucx__messages(void **state)
 	(void)state;
 	run_worlds(operations_messages, false, 2, 4);
 	run_worlds(operations_messages, true, 2, 3);
+}
+
+static void test_ucx__receives_from_any_rank(void **state)
+{
+	(void)state;
+	run_worlds(any_source_seeded, false, 2, 4);
+	run_worlds(any_source_seeded, true, 3, 3);
 }
 
 static void test_ucx__exchanges(void **state)
@@ -653,6 +661,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ucx__collectives_over_tcp),
 		cmocka_unit_test(test_ucx__collectives_of_eight),
 		cmocka_unit_test(test_ucx__messages),
+		cmocka_unit_test(test_ucx__receives_from_any_rank),
 		cmocka_unit_test(test_ucx__exchanges),
 		cmocka_unit_test(test_ucx__operations_outstanding),
 		cmocka_unit_test(test_ucx__groups),

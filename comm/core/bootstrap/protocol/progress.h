@@ -22,7 +22,8 @@ struct rh_comm_beat {
 	uint64_t done;   /**< collectives that are done there */
 	int64_t waiting; /**< microseconds that it has waited for the oldest operation; 0: it does not wait */
 	int32_t what;    /**< RH_COMM_ALL_REDUCE … of the oldest one */
-	int32_t peer;    /**< of the oldest one, when it is a message: a rank of the world; else RH_COMM_NO_RANK */
+	/** of the oldest one, when it is a message: a rank of the world, or RH_COMM_ANY_RANK; else RH_COMM_NO_RANK */
+	int32_t peer;
 	uint64_t group;  /**< of the oldest one; 0: it is the world's */
 	uint64_t number; /**< of the oldest one in that group; 0: it is a message */
 };

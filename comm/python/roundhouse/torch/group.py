@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The torch.distributed backend "rh", for torch 2.0 and newer: a ProcessGroup over a Comm."""
+import datetime
 import functools
 import inspect
 import threading
+import types
 
 import torch
 import torch.distributed as dist
@@ -95,6 +97,7 @@ class Group(dist.ProcessGroup):
         super().__init__(comm.rank, comm.world)
         self.comm = comm
         self._own = Operations(comm, options.timeout.total_seconds())
+        self._store = options.store
         self._others, self._known = _Others(options), None
         self._ranks = list(options.global_ranks_in_group) or list(range(comm.world))
         self._compares = shapes.wanted()
@@ -139,7 +142,32 @@ class Group(dist.ProcessGroup):
 
     @property
     def supports_splitting(self):
-        return False
+        return True
+
+    def get_group_store(self):
+        """torch's store of this group."""
+        return self._store
+
+    def split_group(self, new_ranks, timeout=None, opts=None, group_name=None, group_desc=None, device_types=None):
+        """A group of some ranks of this one, in that order. Collective among them.
+
+        torch's split_group() calls it on all ranks; on one that is not in new_ranks it returns None. timeout: a
+        timedelta; None: as here. device_types: of the devices that the new group serves; None: as here.
+        """
+        if self.comm.rank not in new_ranks:
+            return None
+        if opts is not None:
+            raise InvalidError("rh: split_group() takes no pg_options", -1)
+        seconds = timeout or datetime.timedelta(seconds=self._own.seconds)
+        made = Group(self.comm.group(new_ranks), types.SimpleNamespace(
+            store=dist.PrefixStore(f"rh/split/{group_name}", self._store), group_rank=new_ranks.index(self.comm.rank),
+            group_size=len(new_ranks), timeout=seconds, global_ranks_in_group=[self._ranks[rank] for rank in new_ranks]))
+        made._set_group_name(group_name or "")
+        made._set_group_desc(group_desc or "")
+        kept = None if device_types is None else {device.type for device in device_types}
+        # torch knows them only once the group is registered, and asks before
+        made._known = {device: name for device, name in self._names().items() if kept is None or device in kept} or None
+        return made
 
     def set_timeout(self, timeout):
         """What an operation posted from now on may take, a timedelta."""
@@ -262,3 +290,6 @@ def register():
     # torch 2.0 asks for no devices
     more = {"devices": DEVICES} if "devices" in inspect.signature(dist.Backend.register_backend).parameters else {}
     dist.Backend.register_backend(NAME, _create, extended_api=True, **more)
+    # torch's flight recorder cannot record a group made in Python, and split_group() would fail on it; rh_comm has its
+    # own trace
+    getattr(dist.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set()).add(NAME)

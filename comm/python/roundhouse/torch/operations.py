@@ -34,7 +34,7 @@ class Work(_Base):
 
     def __init__(self, pending, background, held):
         super().__init__()
-        self.pending, self._background, self._future = pending, background, None
+        self.pending, self._background, self._future, self.received = pending, background, None, None
         self._lock, self._held = threading.Lock(), held
         held[id(self)] = self
         # what nobody ever waits for is not kept for ever
@@ -59,6 +59,12 @@ class Work(_Base):
 
     def result(self):
         return self.pending.result()
+
+    def _source_rank(self):
+        """Of a receive from any rank: which one it was, in the group."""
+        if self.received is None or self.received.source is None:
+            raise InvalidError("rh: this operation has no source, or has none yet", -1)
+        return self.received.source
 
     def synchronize(self):
         self.wait()
@@ -422,5 +428,11 @@ class Operations:
         requests = [self.comm.recv_start(whole, source, tag, self._limit()) for _, whole in pairs]
         return self._work(requests, tensors, self._finishing(pairs), message=True)
 
-    def recv_anysource(self, _tensors, _tag=0):
-        raise InvalidError("rh: recv() needs its source; a message from any rank is not supported", -1)
+    def recv_anysource(self, tensors, tag=0):
+        if len(tensors) != 1:
+            raise InvalidError(f"rh: recv() from any rank is of one tensor, not of {len(tensors)}", -1)
+        pairs = [(tensors[0], _dense(tensors[0]))]
+        request = self.comm.recv_any_start(pairs[0][1], tag, self._limit())
+        work = self._work([request], tensors, self._finishing(pairs), message=True)
+        work.received = request
+        return work
