@@ -123,5 +123,9 @@ def write(page, check):
     return False
 
 
+def main():
+    return 0 if all([write(page, "--check" in sys.argv[1:]) for page in PAGES]) else 1
+
+
 if __name__ == "__main__":
-    sys.exit(0 if all([write(page, "--check" in sys.argv[1:]) for page in PAGES]) else 1)
+    sys.exit(main())

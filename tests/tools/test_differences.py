@@ -26,12 +26,14 @@ class Differences(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.tool.ROOT = pathlib.Path(folder.name)
-        self.tool.SOURCE = self.tool.ROOT / "differences.json"
-        self.tool.PAGE = self.tool.ROOT / "page.md"
+        titles = {"fix": "Fixed", "keep": "Kept"}
+        self.page = self.tool.Page(self.tool.ROOT, self.tool.ROOT / "page.md", "# Page\n", "V1", titles)
+        self.page.beyond.write_text("a comment\n\n## Beyond\n")
+        self.tool.PAGES = (self.page,)
 
     def run_tool(self, entries, *arguments):
         """-> exit status and output."""
-        self.tool.SOURCE.write_text(json.dumps(entries))
+        self.page.source.write_text(json.dumps(entries))
         self.tool.sys.argv = ["differences.py", *arguments]
         with contextlib.redirect_stderr(io.StringIO()) as words:
             status = self.tool.main()
@@ -39,7 +41,7 @@ class Differences(unittest.TestCase):
 
     def test_differences__page_shows_every_field(self):
         self.assertEqual(self.run_tool([ENTRY])[0], 0)
-        page = self.tool.PAGE.read_text()
+        page = self.page.path.read_text()
         for words in ("### D1", "V1 lied.", "`lives/pt-*`", "`status.x`", "V1: nothing", '`{"a": 1}`', "None so far."):
             self.assertIn(words, page)
 
