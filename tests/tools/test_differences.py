@@ -26,14 +26,14 @@ class Differences(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.tool.ROOT = pathlib.Path(folder.name)
-        self.page = self.tool.Page(self.tool.ROOT, self.tool.ROOT / "page.md", "# Differences\n", "V1",
-                                   {"fix": "Fixed", "keep": "Kept"})
-        self.page.beyond.write_text("# Beyond\n")
+        titles = {"fix": "Fixed", "keep": "Kept"}
+        self.page = self.tool.Page(self.tool.ROOT, self.tool.ROOT / "page.md", "# Page\n", "V1", titles)
+        self.page.beyond.write_text("a comment\n\n## Beyond\n")
+        self.tool.PAGES = (self.page,)
 
     def run_tool(self, entries, *arguments):
         """-> exit status and output."""
         self.page.source.write_text(json.dumps(entries))
-        self.tool.PAGES = (self.page,)
         self.tool.sys.argv = ["differences.py", *arguments]
         with contextlib.redirect_stderr(io.StringIO()) as words:
             status = self.tool.main()

@@ -143,6 +143,9 @@ static void test_outside__a_job_that_is_gone_is_made_again(void **state)
 	(void)sim_user(&sim, (struct rh_request){.verb = RH_VERB_DELETE, .resource = &outside_jobs, .name = "m-launcher"});
 	sim_settle(&sim);
 	assert_non_null(outside_job(&sim));
+	assert_non_null(rh_json_at(sim_job(&sim, "m"), "status.replicaStatuses.Launcher"));
+	outside_report(&sim, "{'active':1,'ready':1}");
+	outside_assert_active(&sim, 1);
 }
 
 /* A number above 2^53 is what it was in the job. */
