@@ -17,6 +17,10 @@
 #include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/error.h"
 
+/* Room for frames to the server: how a rank ends is reported also when memory is out, or its peers would wait for it.
+ */
+#define CLIENT_ROOM 4096
+
 /* Somebody waits for a value. Lives on the waiter's stack, in the list while it waits. */
 struct client_wish {
 	struct client_wish *next;
@@ -62,8 +66,12 @@ int32_t rh_comm_client_new(const struct rh_comm_env *env, int64_t deadline, stru
 	(void)pthread_condattr_destroy(&monotonic);
 	(void)pthread_mutex_init(&client->lock, NULL);
 	client->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = client->wake < 0 ? rh_comm_fail_os(err, errno, "rh_comm")
-	                     : rh_comm_client_connect(env, deadline, &client->fd, &client->in, err);
+	if (client->wake < 0)
+		r = rh_comm_fail_os(err, errno, "rh_comm");
+	else if (rh_comm_buffer_reserve(&client->out, CLIENT_ROOM) < 0)
+		r = rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	else
+		r = rh_comm_client_connect(env, deadline, &client->fd, &client->in, err);
 	if (r < 0) {
 		rh_comm_client_free(client);
 		return r;

@@ -25,6 +25,8 @@ import ways
 LIMIT = 900.0
 # A busy machine may play steps in another order than the recorded one; such a play shows nothing.
 LATE_PLAYS = 4
+# Seconds between what a replica does last and the end of the time of a run: what comes later may come after the verdict.
+LAST_MOMENT = 1.5
 # Jobs of one run, and runs at the same time.
 JOBS, RUNS = 50, 3
 ENDINGS = ("itself", "timeout", "deadline", "interrupt")
@@ -114,14 +116,16 @@ class Play:
         manifest = folder / "jobs.yaml"
         manifest.write_text("\n---\n".join(made))
         options = ["--timeout", f"{patience}s"] if self.ending == "timeout" else ["--timeout", f"{LIMIT:g}s"]
+        limit = time.time() + patience - LAST_MOMENT if self.ending in ("timeout", "deadline") else float("inf")
         run = judge.Run(self.arguments.program, manifest, folder, *options)
         if self.ending == "interrupt":
             with concurrent.futures.ThreadPoolExecutor() as pool:
                 pool.submit(self.interrupt, run, folder, hang, patience)
                 run.read()
         run.read() if self.ending != "interrupt" else None
-        came = len(list(folder.glob("*.hangs")))
-        return run if self.ending == "itself" or came >= hang and self.have_failed(run) else None
+        came = [path.stat().st_mtime < limit for path in folder.glob("*.hangs")]
+        in_time = len(came) >= hang and all(came)
+        return run if self.ending == "itself" or in_time and self.have_failed(run) else None
 
     def have_failed(self, run):
         """Whether the run has seen the end of each replica that ends in the recording. A busy machine may come to it

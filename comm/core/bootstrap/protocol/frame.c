@@ -22,7 +22,7 @@ void rh_comm_buffer_deinit(struct rh_comm_buffer *buffer)
 	*buffer = (struct rh_comm_buffer){0};
 }
 
-static int32_t buffer_reserve(struct rh_comm_buffer *buffer, size_t more)
+int32_t rh_comm_buffer_reserve(struct rh_comm_buffer *buffer, size_t more)
 {
 	size_t needed = buffer->length + more;
 	size_t room = buffer->room > 0 ? buffer->room : 256;
@@ -42,7 +42,7 @@ static int32_t buffer_reserve(struct rh_comm_buffer *buffer, size_t more)
 
 int32_t rh_comm_buffer_add(struct rh_comm_buffer *buffer, const void *data, size_t length)
 {
-	if (buffer_reserve(buffer, length) < 0)
+	if (rh_comm_buffer_reserve(buffer, length) < 0)
 		return RH_COMM_ENOMEM;
 	if (length > 0)
 		memcpy(buffer->data + buffer->length, data, length);
@@ -63,7 +63,7 @@ int32_t rh_comm_frame_add(struct rh_comm_buffer *buffer, uint32_t kind, const vo
 	uint32_t front[2] = {kind, (uint32_t)(head_length + length)};
 
 	/* all or nothing: half a frame would make nonsense of what follows */
-	if (buffer_reserve(buffer, sizeof(front) + head_length + length) < 0)
+	if (rh_comm_buffer_reserve(buffer, sizeof(front) + head_length + length) < 0)
 		return RH_COMM_ENOMEM;
 	(void)rh_comm_buffer_add(buffer, front, sizeof(front));
 	(void)rh_comm_buffer_add(buffer, head, head_length);
@@ -100,7 +100,7 @@ int64_t rh_comm_buffer_read(struct rh_comm_buffer *buffer, int fd)
 {
 	ssize_t n;
 
-	if (buffer_reserve(buffer, READ_PIECE) < 0)
+	if (rh_comm_buffer_reserve(buffer, READ_PIECE) < 0)
 		return RH_COMM_ENOMEM;
 	do
 		n = recv(fd, buffer->data + buffer->length, READ_PIECE, MSG_DONTWAIT);

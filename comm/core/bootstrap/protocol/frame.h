@@ -83,6 +83,8 @@ struct rh_comm_buffer {
 
 /** Free what it holds and make it empty. */
 void rh_comm_buffer_deinit(struct rh_comm_buffer *buffer);
+/** Make room for @p more bytes, so that they can be appended without memory. @return 0 or RH_COMM_ENOMEM */
+int32_t rh_comm_buffer_reserve(struct rh_comm_buffer *buffer, size_t more);
 /** Append. @return 0 or RH_COMM_ENOMEM */
 int32_t rh_comm_buffer_add(struct rh_comm_buffer *buffer, const void *data, size_t length);
 /** Remove the first @p length bytes. */
