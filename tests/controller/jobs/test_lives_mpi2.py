@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_lives_mpi2.py ROUNDHOUSE [GLOB]: recorded lives of MPIJobs of v2beta1, played against the controller on a real
-API server, with the Job controller of kube-controller-manager for the launchers."""
+API server, with the Job controller of kube-controller-manager for the launchers.
+
+Without GLOB those are left out whose states last some seconds only, by the clock of the Job controller: on a busy
+machine such a state is over before it is seen."""
 import os
 import pathlib
 import re
@@ -14,6 +17,7 @@ import support  # noqa: E402
 
 apiserver = support.apiserver
 GOLDENS = pathlib.Path(__file__).resolve().parents[2] / "goldens" / "mpi2"
+TIMED = "backoff-limit,deadline,launcher-pod-deleted,ttl"
 CONTROLLERS = "job-controller,ttl-after-finished-controller,garbage-collector-controller"
 
 
@@ -25,8 +29,8 @@ def play(api, pattern):
     proxy = start([api.programs / "kubectl", "proxy", "--port=0"], api, stdout=subprocess.PIPE)
     try:
         base = "http://" + re.search(r"[\d.]+:\d+", proxy.stdout.readline()).group(0)
-        command = [sys.executable, "-B", GOLDENS / "play_lives.py", base, GOLDENS / "lives", *pattern,
-                   "--allow", GOLDENS / "differences.json"]
+        command = [sys.executable, "-B", GOLDENS / "play_lives.py", base, GOLDENS / "lives",
+                   *(pattern or ["*", "--without", TIMED]), "--allow", GOLDENS / "differences.json"]
         return subprocess.run(command, check=False).returncode
     finally:
         proxy.terminate()

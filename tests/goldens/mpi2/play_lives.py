@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Play the lives of v2beta1 MPIJobs against a controller on a real API server, and compare with what the MPI Operator reported.
 
-usage: play_lives.py API_BASE DIR [GLOB] [--allow FILE]   API_BASE is for example http://127.0.0.1:8001 (kubectl proxy)
+usage: play_lives.py API_BASE DIR [GLOB] [--allow FILE] [--without NAME,...]   API_BASE is for example http://127.0.0.1:8001 (kubectl proxy)
 
 Beside the controller there must run kube-controller-manager with the controllers job, ttl-after-finished and garbage-collector
 only, the namespace default must have its default service account, and nothing else may change pods: no kubelet, no fake nodes,
@@ -294,10 +294,18 @@ def main(argv):
         with open(argv[i + 1], encoding="utf-8") as f:
             allow = [entry for entry in json.load(f) if entry.get("suite") == "lives"]
         del argv[i:i + 2]
+    without = []
+    if "--without" in argv:
+        i = argv.index("--without")
+        without = argv[i + 1].split(",")
+        del argv[i:i + 2]
     api, folder, pattern = Api(argv[1]), argv[2], argv[3] if len(argv) > 3 else "*"
     alike = total = 0
     for f in sorted(glob.glob(os.path.join(folder, pattern + ".yaml"))):
         name = os.path.basename(f)[:-5]
+        if name in without:
+            print(f"{name}: left out", flush=True)
+            continue
         with open(f, encoding="utf-8") as a:
             life = yaml.safe_load(a)
         with open(f[:-5] + ".v2.json", encoding="utf-8") as b:
