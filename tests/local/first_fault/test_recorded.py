@@ -25,7 +25,7 @@ import ways
 LIMIT = 900.0
 # A busy machine may play steps in another order than the recorded one; such a play shows nothing.
 LATE_PLAYS = 4
-# Seconds between what a replica does last and the end of the time of a run: what comes later may come after the verdict.
+# Seconds from what a replica does last to the end of the time of a run: what comes later may miss the verdict.
 LAST_MOMENT = 1.5
 # Jobs of one run, and runs at the same time.
 JOBS, RUNS = 50, 3
