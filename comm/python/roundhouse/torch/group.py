@@ -161,12 +161,14 @@ class Group(dist.ProcessGroup):
         seconds = timeout or datetime.timedelta(seconds=self._own.seconds)
         made = Group(self.comm.group(new_ranks), types.SimpleNamespace(
             store=dist.PrefixStore(f"rh/split/{group_name}", self._store), group_rank=new_ranks.index(self.comm.rank),
-            group_size=len(new_ranks), timeout=seconds, global_ranks_in_group=[self._ranks[rank] for rank in new_ranks]))
+            group_size=len(new_ranks), timeout=seconds,
+            global_ranks_in_group=[self._ranks[rank] for rank in new_ranks]))
         made._set_group_name(group_name or "")
         made._set_group_desc(group_desc or "")
         kept = None if device_types is None else {device.type for device in device_types}
         # torch knows them only once the group is registered, and asks before
-        made._known = {device: name for device, name in self._names().items() if kept is None or device in kept} or None
+        names = self._names().items()
+        made._known = {device: name for device, name in names if kept is None or device in kept} or None
         return made
 
     def set_timeout(self, timeout):
