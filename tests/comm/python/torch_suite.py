@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own tests of torch.distributed for a backend. usage: torch_suite.py BACKEND RESULTS [NAME...]
+"""PyTorch's own tests of torch.distributed for a backend. usage: torch_suite.py BACKEND TAKEN_FOR WORLD RESULTS
+[PATTERN]
 
-For a Python with torch 2 and expecttest. RESULTS gets a line of JSON for each case: name, "passed", "failed" or
-"skipped", and why. Ranks are forked: torch is imported once, and not by each rank of each case. NAME: only these cases.
+For a Python with torch 2 and expecttest. PyTorch skips almost all cases for backends that it does not know by name, so
+it is given another name, TAKEN_FOR: that of a backend whose cases are to be passed. RESULTS gets a line of JSON for each
+case: name, "passed", "failed" or "skipped", and why. Ranks are forked: torch is imported once, and not by each rank of
+each case. PATTERN: a regular expression of names.
 """
 import json
 import os
@@ -11,27 +14,33 @@ import sys
 import time
 import unittest
 
-WORLD = 3
 # of PyTorch's 300 s; a case that ends takes some seconds
 SECONDS = 120
-# cases of devices that are not there, which PyTorch would skip, and of DistributedDataParallel, which test_torch2 has
-LEFT_OUT = re.compile("cuda|gpu|nccl|ddp|DistributedDataParallel", re.I)
 
-BACKEND, RESULTS = sys.argv[1:3]
-os.environ.update(BACKEND=BACKEND, WORLD_SIZE=str(WORLD), MASTER_ADDR="127.0.0.1", RH_COMM_LOG="off",
+BACKEND, TAKEN_FOR, WORLD, RESULTS = sys.argv[1:5]
+os.environ.update(BACKEND=TAKEN_FOR, WORLD_SIZE=WORLD, MASTER_ADDR="127.0.0.1", RH_COMM_LOG="off",
                   TORCH_DISTRIBUTED_DEBUG="OFF", GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
 
 import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
 import torch.multiprocessing  # noqa: E402
 import roundhouse.torch  # noqa: E402,F401 (registers the backend)
 from torch.testing._internal import common_distributed  # noqa: E402
 
-# what PyTorch would ask of a backend that it knows: it has groups, serves DistributedDataParallel and is there
-for _feature in ("ddp", "subgroup", "plugin"):
-    common_distributed.DistTestCases.backend_feature[_feature].add("rh")
 common_distributed.get_timeout = lambda _name: SECONDS
 
 from torch.testing._internal.distributed.distributed_test import DistributedTest, TestDistBackend  # noqa: E402
+
+
+_init = dist.init_process_group
+
+
+def init_process_group(*args, **kwargs):
+    """As PyTorch's tests call it, but with the backend that is tested."""
+    return _init(*args, **(kwargs | ({"backend": BACKEND} if kwargs.get("backend") == TAKEN_FOR else {})))
+
+
+dist.init_process_group = init_process_group
 
 
 class Suite(TestDistBackend, DistributedTest._DistTestBase):
@@ -69,8 +78,8 @@ class Notes(unittest.TestResult):
 
 
 def main():
-    names = sys.argv[3:] or [name for name in unittest.TestLoader().getTestCaseNames(Suite)
-                             if not LEFT_OUT.search(name)]
+    pattern = re.compile(sys.argv[5] if len(sys.argv) > 5 else "")
+    names = [name for name in unittest.TestLoader().getTestCaseNames(Suite) if pattern.search(name)]
     with open(RESULTS, "w", encoding="utf-8") as file:
         unittest.TestSuite(map(Suite, names)).run(Notes(file))
 

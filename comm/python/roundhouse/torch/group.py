@@ -167,7 +167,8 @@ class Group(dist.ProcessGroup):
         made._set_group_desc(group_desc or "")
         kept = None if device_types is None else {device.type for device in device_types}
         # torch knows them only once the group is registered, and asks before
-        made._known = {device: name for device, name in self._names().items() if kept is None or device in kept} or None
+        names = self._names().items()
+        made._known = {device: name for device, name in names if kept is None or device in kept} or None
         return made
 
     def set_timeout(self, timeout):
