@@ -3,9 +3,9 @@
 [PATTERN]
 
 For a Python with torch 2 and expecttest. PyTorch skips almost all cases for backends that it does not know by name, so
-it is given another name, TAKEN_FOR: that of a backend whose cases are to be passed. RESULTS gets a line of JSON for each
-case: name, "passed", "failed" or "skipped", and why. Ranks are forked: torch is imported once, and not by each rank of
-each case. PATTERN: a regular expression of names.
+it is given another name, TAKEN_FOR: that of a backend whose cases are to be passed. RESULTS gets a line of JSON for
+each case: name, "passed", "failed" or "skipped", and why. Ranks are forked: torch is imported once, and not by each
+rank of each case. PATTERN: a regular expression of names.
 """
 import json
 import os
