@@ -363,15 +363,21 @@ while True:
         self.assertIn("of the worker", logs)
         self.assertIn("(Pdb) p loss", logs)
 
+    def await_lines(self, talk, wanted):
+        """Wait until the terminal is the replica's, which gets each key, or the run's, which gets lines."""
+        end = time.monotonic() + program.TIMEOUT
+        while bool(termios.tcgetattr(talk.fd)[3] & termios.ICANON) != wanted and time.monotonic() < end:
+            time.sleep(0.01)
+
     def test_terminal_is_given_back(self):
         """When the replica has ended, Ctrl-C is the run's again."""
         talk = Talk("run", "--attach", "worker-0", self.file(
-            job(command="'exec sleep 600'") + job(command="'echo over'").split("ReplicaSpecs:\n")[1].replace(
+            job(command="'exec sleep 600'") + job(command="'read line; echo over'").split("ReplicaSpecs:\n")[1].replace(
                 "Master", "Worker")))
+        self.await_lines(talk, False)
+        talk.type("\n")
         talk.expect("over")
-        end = time.monotonic() + program.TIMEOUT
-        while not termios.tcgetattr(talk.fd)[3] & termios.ICANON and time.monotonic() < end:
-            time.sleep(0.01)
+        self.await_lines(talk, True)
         talk.type("\x03")
         self.assertEqual(talk.end(), 130, talk.text)
 
