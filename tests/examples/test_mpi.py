@@ -101,7 +101,7 @@ class Mpi(kit.Training):
         self.assertTrue(killer.killed)
         self.check_learnt(status, seen, world=2, floor=FLOOR)
         restarts = {f"{row['replicaType']}-{row['index']}": row["restarts"] for row in seen if row["type"] == "replica"}
-        self.assertEqual((restarts["Worker-0"], restarts["Worker-1"]), (0, 1))
+        self.assertEqual((restarts["Worker-0"], restarts["Worker-1"]), (0, 1), seen)
         self.assertGreaterEqual(restarts["Launcher-0"], 1)
 
     def test_killed_worker_restarts_the_job(self):

@@ -197,6 +197,29 @@ def callbacks():
 
 
 @kit.case
+def ends_in_a_callback():
+    """The program ends while a call-back runs in the background: with its own status, and the call-back whole."""
+    import threading
+    import time
+    import roundhouse
+    import torch
+    from roundhouse.torch.work import Pending, waiter
+    comm = roundhouse.Comm()
+    tensor, entered = torch.ones(10), threading.Event()
+    pending = Pending([comm.all_reduce_start(tensor)], tensor)
+
+    def linger(_):
+        entered.set()
+        # the main thread has returned long before
+        time.sleep(0.5)
+        print("whole", flush=True)
+
+    pending.future().then(linger)
+    waiter(comm).add(pending)
+    entered.wait()
+
+
+@kit.case
 def warm_up():
     import roundhouse.torch
     import torch
@@ -220,6 +243,9 @@ class Torch(kit.Ranks):
 
     def test_callbacks_may_wait(self):
         self.world(2, "callbacks", python=PYTHON)
+
+    def test_ends_in_a_callback(self):
+        self.assertEqual(self.world(2, "ends_in_a_callback", python=PYTHON), ["whole\n"] * 2)
 
     def test_optimizer(self):
         self.world(2, "optimizer", python=PYTHON)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torch is given for an operation in flight: futures that end by themselves."""
+import atexit
 import collections
 import threading
 import time
@@ -8,6 +9,41 @@ import weakref
 import torch
 
 from roundhouse.errors import late
+
+# Seconds that the end of Python waits for threads that are in torch.
+_LAST_CALLS = 5
+
+
+class Background:
+    """The threads of ours that are in torch; each is so inside `with`.
+
+    When Python ends, it ends its other threads by unwinding their stacks, as soon as they ask for its lock. The C++ of
+    torch forbids that: the process would abort, whatever its status should be. So a thread that would enter then stays
+    outside for ever, and end() waits for those that are inside.
+    """
+
+    def __init__(self):
+        self.changed, self.inside, self.ended = threading.Condition(), 0, False
+
+    def __enter__(self):
+        with self.changed:
+            self.changed.wait_for(lambda: not self.ended)
+            self.inside += 1
+
+    def __exit__(self, *_problem):
+        with self.changed:
+            self.inside -= 1
+            self.changed.notify_all()
+
+    def end(self):
+        """Let nobody enter any more, and wait for those that are inside."""
+        with self.changed:
+            self.ended = True
+            self.changed.wait_for(lambda: not self.inside, _LAST_CALLS)
+
+
+_background = Background()
+atexit.register(_background.end)
 
 
 class Pending:
@@ -34,6 +70,14 @@ class Pending:
         if settled:
             self.fire()
         return settled
+
+    def block(self):
+        """Wait until all requests are done, well or not, and finish nothing: no call into torch."""
+        for request in self.requests:
+            if isinstance(request, Pending):
+                request.block()
+            else:
+                request.join()
 
     def settle(self, seconds=None):
         """join(), but the futures do not come true yet."""
@@ -141,10 +185,12 @@ class Waiter:
 
     def _run(self):
         for pending in iter(self._take, None):
-            pending.settle()
-            self._hand_over()
-            pending.fire()
-            del pending
+            pending.block()
+            with _background:
+                pending.settle()
+                self._hand_over()
+                pending.fire()
+                del pending
             with self.changed:
                 self.idle += 1
 
@@ -181,4 +227,12 @@ def forget(comm):
 
 def wait_alone(pending):
     """Wait in a thread of its own: messages may end in any order."""
-    threading.Thread(target=pending.join, daemon=True, name="rh_comm message").start()
+    # the last reference is dropped inside, too: what it leads to is torch's
+    pendings = [pending]
+
+    def work():
+        pendings[0].block()
+        with _background:
+            pendings.pop().join()
+
+    threading.Thread(target=work, daemon=True, name="rh_comm message").start()
