@@ -19,6 +19,9 @@ NESTING_MAX = 4
 PARAMETERS_MAX = 6  # five, and the error
 DICTATED = {"httpd_on_access"}  # callbacks whose form a library prescribes
 FILE_MAX, TEST_FILE_MAX = 600, 800
+HEADER_MAX = 150  # of a private header
+CARRY_HEADER_MAX = 80  # core/engine/carry: one small interface for each module
+MODULES_MAX = 20  # of a folder; a .c with the header of its name is one module
 
 # A layer may include itself and what stands before it; "public" is include/roundhouse.
 LAYERS = ["public", "base", "httpd", "job", "convert", "config", "host", "build", "schema", "conformance", "store",
@@ -234,6 +237,10 @@ def check_text(report, file, text, code):
     most = TEST_FILE_MAX if file.startswith("tests/") else FILE_MAX
     if text.count("\n") > most:
         report.add(file, f"{text.count(chr(10))} lines, at most {most}")
+    if file.endswith(".h") and not file.startswith(("include/", "tests/")):
+        most = CARRY_HEADER_MAX if file.startswith("core/engine/carry/") else HEADER_MAX
+        if text.count("\n") > most:
+            report.add(file, f"{text.count(chr(10))} lines, at most {most} in a private header")
     for match in BANNED.finditer(code):
         report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}() is banned")
     for match in THREADS.finditer(code) if file.startswith(("core/", "plugins/")) else ():
@@ -346,6 +353,17 @@ def check_calls(report, functions, names):
             f"{a} -> {b} ({min(graph[a][b])})" for a in sorted(circle) for b in sorted(graph[a]) if b in circle))
 
 
+def check_folders(report, files):
+    """A folder that holds more modules than a reader takes in at a look becomes two."""
+    modules = collections.defaultdict(set)
+    for file in files:
+        path = pathlib.PurePosixPath(file)
+        modules[path.parent.as_posix()].add(path.stem)
+    for folder, stems in sorted(modules.items()):
+        if len(stems) > MODULES_MAX:
+            report.add(folder, f"{len(stems)} modules, at most {MODULES_MAX} in a folder")
+
+
 def check_tests(report, file, code):
     """A cmocka test is a function of (void **state); what else stands in the file may be named freely."""
     stem = pathlib.PurePosixPath(file).stem
@@ -376,7 +394,7 @@ def check_functions(report, functions, show):
 
 
 def check_c(report):
-    functions, graph, names = [], collections.defaultdict(set), {}
+    functions, graph, names, files = [], collections.defaultdict(set), {}, []
     for top in ("include", "core", "comm", "plugins", "examples", "tests"):
         for path in sorted((ROOT / top).rglob("*.[ch]")):
             file, text = path.relative_to(ROOT).as_posix(), path.read_text()
@@ -390,6 +408,7 @@ def check_c(report):
             if top == "tests":
                 check_tests(report, file, code)
                 continue
+            files.append(file)
             functions += found
             names[file] = names_in(tokens_of(live(code))) if file.endswith(".c") else names_in_bodies(live(code), found)
             if file.endswith(".h"):
@@ -398,6 +417,7 @@ def check_c(report):
                 if is_mutable_variable(declaration.words):
                     report.add(f"{file}:{declaration.first}",
                                "mutable variable at file scope: " + " ".join(declaration.words[:6]))
+    check_folders(report, files)
     check_cycles(report, graph)
     check_calls(report, functions, names)
     return functions

@@ -20,6 +20,8 @@ BROKEN = {
     "long file": ("core/base/a.c", SPDX_C + "\n" * 600, "601 lines"),
     "long file of tests": ("tests/base/a.c", SPDX_C + "\n" * 800, "801 lines"),
     "long file of the library": ("comm/core/a.c", SPDX_C + "\n" * 600, "601 lines"),
+    "long private header": ("core/base/a.h", SPDX_C + "\n" * 150, "a.h: 151 lines, at most 150"),
+    "long header of the engine": ("core/engine/carry/child/a.h", SPDX_C + "\n" * 80, "a.h: 81 lines, at most 80"),
     "banned call": ("plugins/p/a.c", SPDX_C + "void f(char *s)\n{\n\tstrcpy(s, \"x\");\n}\n",
                     "a.c:4: strcpy() is banned"),
     "thread": ("core/kube/a.c", SPDX_C + "void f(void)\n{\n\tuv_queue_work(0, 0, 0, 0);\n}\n",
@@ -93,6 +95,12 @@ class Measure(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("95 % have at most 43 lines", output)
 
+    def test_measure__full_folder_is_reported(self):
+        files = {f"core/base/{'abcdefghijklmnopqrstu'[i]}.{suffix}": SPDX_C for i in range(20) for suffix in "ch"}
+        self.assertEqual(run(files)[0], 0)
+        status, output = run({**files, "core/base/u.h": SPDX_C})
+        self.assertEqual(status, 1)
+        self.assertIn("core/base: 21 modules, at most 20 in a folder", output)
 
     def test_measure__circle_of_calls_is_reported(self):
         files = {"core/job/a.c": SPDX_C + "int rh_a(void)\n{\n\treturn rh_b();\n}\n",
