@@ -52,7 +52,8 @@ WORDS_THAT_LEFT = {
     "climbs": "hierarchical all-reduce", "hub": "rendezvous server", "cure": "hint", "cures": "hints",
     "chills": "evicts", "chilled": "evicted", "cool": "evict", "heats": "hydrates", "heated": "hydrated",
     "landings": "completions", "buries": "tombstone", "hubs": "rendezvous servers", "starving": "throttled",
-    "crush": "kill, escalate", "crushed": "killed", "podplans": "runtime specs", "podplan": "runtime spec", "odds": "divergence", "astray": "misplaced"}
+    "crush": "kill, escalate", "crushed": "killed", "podplans": "runtime specs",
+    "podplan": "runtime spec", "odds": "divergence", "astray": "misplaced"}
 # Others of that dialect are plain words elsewhere (press Ctrl-C, levels of a log, a line, a feed, warm-up, hold(),
 # zero), or good in a sentence and bad as a name (NAMES_THAT_LEFT).
 NAMES_THAT_LEFT = {"said", "told", "wanted"}
