@@ -43,17 +43,17 @@ def main():
     words = words[1:] if check else words
     if not 1 <= len(words) <= 2:
         sys.exit(__doc__.split("\n", 1)[0])
-    wanted = generate(os.path.abspath(words[0]), os.path.abspath(words[1]) if len(words) > 1 else None)
+    expected = generate(os.path.abspath(words[0]), os.path.abspath(words[1]) if len(words) > 1 else None)
     there = {path.name: path.read_text() for path in FOLDER.glob("*.yaml")}
     if check:
-        stale = sorted(name for name in {*wanted, *there} if wanted.get(name) != there.get(name))
+        stale = sorted(name for name in {*expected, *there} if expected.get(name) != there.get(name))
         if stale:
             sys.exit(f"conf/crds: {', '.join(stale)}: not fresh; run tools/crds.py {words[0]}")
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in there.keys() - wanted.keys():
+    for name in there.keys() - expected.keys():
         (FOLDER / name).unlink()
-    for name, text in wanted.items():
+    for name, text in expected.items():
         (FOLDER / name).write_text(text)
 
 

@@ -194,14 +194,14 @@ def main():
     if len(words) != 1:
         sys.exit(__doc__.split("\n", 1)[0])
     program = os.path.abspath(words[0])
-    wanted = {**base(program), **chart(program)}
+    expected = {**base(program), **chart(program)}
     if check:
-        stale = sorted(name for name, text in wanted.items()
+        stale = sorted(name for name, text in expected.items()
                        if not (FOLDER / name).exists() or (FOLDER / name).read_text() != text)
         if stale:
             sys.exit(f"conf/deploy: {', '.join(stale)}: not fresh; run tools/deploy.py {words[0]}")
         return
-    for name, text in wanted.items():
+    for name, text in expected.items():
         (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
         (FOLDER / name).write_text(text)
 

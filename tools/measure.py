@@ -19,6 +19,9 @@ NESTING_MAX = 4
 PARAMETERS_MAX = 6  # five, and the error
 DICTATED = {"httpd_on_access"}  # callbacks whose form a library prescribes
 FILE_MAX, TEST_FILE_MAX = 600, 800
+HEADER_MAX = 150  # of a private header
+CARRY_HEADER_MAX = 80  # core/engine/carry: one small interface for each module
+MODULES_MAX = 20  # of a folder; a .c with the header of its name is one module
 
 # A layer may include itself and what stands before it; "public" is include/roundhouse.
 LAYERS = ["public", "base", "httpd", "job", "convert", "config", "host", "build", "schema", "conformance", "store",
@@ -47,11 +50,18 @@ WORDS_THAT_LEFT = {
     "bury": "tombstone", "buried": "tombstone", "heat": "tree cache", "chill": "evict", "starve": "throttle",
     "starved": "throttled", "climb": "hierarchical all-reduce",
     "climbs": "hierarchical all-reduce", "hub": "rendezvous server", "cure": "hint", "cures": "hints",
-    "crush": "kill, escalate", "podplan": "runtime spec", "odds": "divergence", "astray": "misplaced"}
-WORDY = ("core", "comm", "plugins", "include", "examples", "tests", "tools", "docs", "cmake", "README.md",
-         "CONTRIBUTING.md", "SECURITY.md", "check", "quickstart")
+    "chills": "evicts", "chilled": "evicted", "cool": "evict", "heats": "hydrates", "heated": "hydrated",
+    "landings": "completions", "buries": "tombstone", "hubs": "rendezvous servers", "starving": "throttled",
+    "crush": "kill, escalate", "crushed": "killed", "podplans": "runtime specs",
+    "podplan": "runtime spec", "odds": "divergence", "astray": "misplaced"}
+# Others of that dialect are plain words elsewhere (press Ctrl-C, levels of a log, a line, a feed, warm-up, hold(),
+# zero), or good in a sentence and bad as a name (NAMES_THAT_LEFT).
+NAMES_THAT_LEFT = {"said", "told", "wanted"}
+WORDY = ("core", "comm", "plugins", "include", "examples", "tests", "tools", "docs", "cmake", "bindings", "conf",
+         "packaging", ".ci", "README.md", "CONTRIBUTING.md", "SECURITY.md", "check", "quickstart")
 WORD = re.compile(r"(?<![A-Za-z])(in[ _-])?(%s)(?![A-Za-z])" % "|".join(WORDS_THAT_LEFT), re.I)
-WORDY_SUFFIXES = (".c", ".h", ".cpp", ".py", ".sh", ".md", ".txt", ".cmake")
+# "": scripts whose name has no suffix
+WORDY_SUFFIXES = ("", ".c", ".h", ".in", ".cpp", ".hpp", ".rs", ".py", ".sh", ".md", ".txt", ".cmake", ".yaml", ".ini")
 # recordings of other programs, and headers of an ABI that is frozen
 WORDY_EXCEPT = re.compile(r"goldens/|frozen/|include/roundhouse/plugin\.h|recorded|recordings|corpus|^build/")
 ALLOWED_WORDS = re.compile(r"Docker Hub|GitHub|Hugging Face "
@@ -234,6 +244,10 @@ def check_text(report, file, text, code):
     most = TEST_FILE_MAX if file.startswith("tests/") else FILE_MAX
     if text.count("\n") > most:
         report.add(file, f"{text.count(chr(10))} lines, at most {most}")
+    if file.endswith(".h") and not file.startswith(("include/", "tests/")):
+        most = CARRY_HEADER_MAX if file.startswith("core/engine/carry/") else HEADER_MAX
+        if text.count("\n") > most:
+            report.add(file, f"{text.count(chr(10))} lines, at most {most} in a private header")
     for match in BANNED.finditer(code):
         report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}() is banned")
     for match in THREADS.finditer(code) if file.startswith(("core/", "plugins/")) else ():
@@ -346,6 +360,24 @@ def check_calls(report, functions, names):
             f"{a} -> {b} ({min(graph[a][b])})" for a in sorted(circle) for b in sorted(graph[a]) if b in circle))
 
 
+def check_names(report, file, code):
+    """Names of variables and functions that explain nothing."""
+    for word, line in tokens_of(code):
+        if word in NAMES_THAT_LEFT:
+            report.add(f"{file}:{line}", f"\"{word}\" explains nothing; name what it is, as \"expected\"")
+
+
+def check_folders(report, files):
+    """A folder that holds more modules than a reader takes in at a look becomes two."""
+    modules = collections.defaultdict(set)
+    for file in files:
+        path = pathlib.PurePosixPath(file)
+        modules[path.parent.as_posix()].add(path.stem)
+    for folder, stems in sorted(modules.items()):
+        if len(stems) > MODULES_MAX:
+            report.add(folder, f"{len(stems)} modules, at most {MODULES_MAX} in a folder")
+
+
 def check_tests(report, file, code):
     """A cmocka test is a function of (void **state); what else stands in the file may be named freely."""
     stem = pathlib.PurePosixPath(file).stem
@@ -376,7 +408,7 @@ def check_functions(report, functions, show):
 
 
 def check_c(report):
-    functions, graph, names = [], collections.defaultdict(set), {}
+    functions, graph, names, files = [], collections.defaultdict(set), {}, []
     for top in ("include", "core", "comm", "plugins", "examples", "tests"):
         for path in sorted((ROOT / top).rglob("*.[ch]")):
             file, text = path.relative_to(ROOT).as_posix(), path.read_text()
@@ -390,6 +422,8 @@ def check_c(report):
             if top == "tests":
                 check_tests(report, file, code)
                 continue
+            files.append(file)
+            check_names(report, file, code)
             functions += found
             names[file] = names_in(tokens_of(live(code))) if file.endswith(".c") else names_in_bodies(live(code), found)
             if file.endswith(".h"):
@@ -398,6 +432,7 @@ def check_c(report):
                 if is_mutable_variable(declaration.words):
                     report.add(f"{file}:{declaration.first}",
                                "mutable variable at file scope: " + " ".join(declaration.words[:6]))
+    check_folders(report, files)
     check_cycles(report, graph)
     check_calls(report, functions, names)
     return functions
@@ -408,7 +443,7 @@ def check_words(report, tops):
     for path in sorted(path for top in tops for path in ([ROOT / top] if (ROOT / top).is_file()
                                                          else (ROOT / top).rglob("*"))):
         file = path.relative_to(ROOT).as_posix()
-        if path.suffix not in WORDY_SUFFIXES or WORDY_EXCEPT.search(file):
+        if not path.is_file() or path.suffix not in WORDY_SUFFIXES or WORDY_EXCEPT.search(file):
             continue
         if file == "tools/measure.py" or file == "docs/glossary.md" or file == "tests/tools/test_measure.py":
             continue

@@ -26,9 +26,9 @@ struct reader_row {
 	int32_t (*take)(struct reader *reader, const char *value);
 };
 
-static int32_t reader_refuse(const struct reader *reader, const char *option, const char *value, const char *wanted)
+static int32_t reader_refuse(const struct reader *reader, const char *option, const char *value, const char *rule)
 {
-	(void)snprintf(reader->why, reader->room, "%s \"%.100s\" must be %s", option, value, wanted);
+	(void)snprintf(reader->why, reader->room, "%s \"%.100s\" must be %s", option, value, rule);
 	return RH_COMM_EINVAL;
 }
 

@@ -38,11 +38,11 @@ static int32_t reduce_once(const struct reduce *reduce)
 	return rh_comm_all_reduce(reduce->comm, reduce->buffer, reduce->count, RH_COMM_F32, RH_COMM_SUM, reduce->err);
 }
 
-static int32_t reduce_wrong(const struct reduce *reduce, size_t at, float wanted)
+static int32_t reduce_wrong(const struct reduce *reduce, size_t at, float expected)
 {
 	(void)snprintf(reduce->err->text, sizeof(reduce->err->text),
 	               "an all-reduce of %zu bytes gave %g at element %zu where %g is right: do not train with this",
-	               reduce->count * sizeof(float), (double)reduce->buffer[at], at, (double)wanted);
+	               reduce->count * sizeof(float), (double)reduce->buffer[at], at, (double)expected);
 	reduce->err->code = RH_COMM_EBACKEND;
 	reduce->err->rank = rh_comm_rank(reduce->comm);
 	rh_comm_abort(reduce->comm, reduce->err->text);
@@ -61,10 +61,10 @@ static int32_t reduce_verify(const struct reduce *reduce)
 		reduce->buffer[i] = rank + 1 + (float)(i % 7);
 	r = reduce_once(reduce);
 	for (size_t i = 0; i < reduce->count && r == 0; i++) {
-		float wanted = total + (float)world * (float)(i % 7);
+		float expected = total + (float)world * (float)(i % 7);
 
-		if (reduce->buffer[i] != wanted)
-			r = reduce_wrong(reduce, i, wanted);
+		if (reduce->buffer[i] != expected)
+			r = reduce_wrong(reduce, i, expected);
 	}
 	memset(reduce->buffer, 0, reduce->count * sizeof(float));
 	return r;

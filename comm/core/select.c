@@ -23,7 +23,7 @@ struct candidate {
 
 /* What is looked for. */
 struct select_criteria {
-	const char *wanted;
+	const char *requested;
 	const char *key; /* under which the ranks vote */
 	uint32_t memory; /* that it must move */
 };
@@ -69,7 +69,7 @@ struct select_vote_item {
 
 /* What it publishes about all; only existing candidates are sent. */
 struct select_vote {
-	char wanted[RH_COMM_NAME_MAX];
+	char requested[RH_COMM_NAME_MAX];
 	struct select_vote_item words[CANDIDATES];
 };
 
@@ -83,15 +83,15 @@ static const struct select_vote_item *vote_find(const struct select_vote *vote, 
 }
 
 /* Take out the candidates that a rank cannot have, naming the first such rank; of scores the lowest counts. */
-static int32_t select_count(struct ballot *ballot, int32_t rank, const char *wanted, struct select_vote *vote,
+static int32_t select_count(struct ballot *ballot, int32_t rank, const char *requested, struct select_vote *vote,
                             size_t words, struct rh_comm_error *err)
 {
-	vote->wanted[RH_COMM_NAME_MAX - 1] = '\0';
-	if (strcmp(vote->wanted, wanted) != 0)
+	vote->requested[RH_COMM_NAME_MAX - 1] = '\0';
+	if (strcmp(vote->requested, requested) != 0)
 		return rh_comm_fail(err, RH_COMM_EINVAL, rank,
 		                    "this rank wants the backend \"%s\" and rank %d \"%s\": set "
 		                    "RH_COMM_BACKEND the same everywhere",
-		                    wanted, (int)rank, vote->wanted);
+		                    requested, (int)rank, vote->requested);
 	for (size_t i = 0; i < ballot->count; i++) {
 		struct candidate *candidate = &ballot->items[i];
 		const struct select_vote_item *word = vote_find(vote, words, candidate->name);
@@ -113,11 +113,11 @@ static size_t select_vote_bytes(size_t words)
 static int32_t select_agree(struct rh_comm *comm, const struct select_criteria *criteria, struct ballot *ballot,
                             struct rh_comm_error *err)
 {
-	struct select_vote vote = {.wanted = ""};
+	struct select_vote vote = {.requested = ""};
 	char key[32];
 	int32_t r;
 
-	(void)snprintf(vote.wanted, sizeof(vote.wanted), "%s", criteria->wanted);
+	(void)snprintf(vote.requested, sizeof(vote.requested), "%s", criteria->requested);
 	for (size_t i = 0; i < ballot->count; i++) {
 		vote.words[i].score = ballot->items[i].score;
 		memcpy(vote.words[i].name, ballot->items[i].name, RH_COMM_NAME_MAX);
@@ -135,7 +135,7 @@ static int32_t select_agree(struct rh_comm *comm, const struct select_criteria *
 			words = ((size_t)n - select_vote_bytes(0)) / sizeof(struct select_vote_item);
 		for (size_t i = 0; i < words; i++)
 			vote.words[i].why[RH_COMM_WHY_ROOM - 1] = '\0';
-		r = n < 0 ? (int32_t)n : select_count(ballot, rank, criteria->wanted, &vote, words, err);
+		r = n < 0 ? (int32_t)n : select_count(ballot, rank, criteria->requested, &vote, words, err);
 	}
 	return r;
 }
@@ -251,23 +251,24 @@ static void ballot_deinit(struct ballot *ballot, const struct candidate *best)
 	}
 }
 
-int32_t rh_comm_select(struct rh_comm *comm, const char *wanted, struct rh_comm_module *ret_module,
+int32_t rh_comm_select(struct rh_comm *comm, const char *requested, struct rh_comm_module *ret_module,
                        struct rh_comm_error *err)
 {
-	struct select_criteria criteria = {wanted, "backend", RH_COMM_MEMORY_HOST};
+	struct select_criteria criteria = {requested, "backend", RH_COMM_MEMORY_HOST};
 	struct ballot ballot = {.count = 0};
 	struct candidate *best = NULL;
 	int32_t r;
 
-	if (strlen(wanted) >= RH_COMM_NAME_MAX || strchr(wanted, '/'))
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "\"%.40s\" is not a valid name of a backend", wanted);
-	if (strcmp(wanted, "auto") == 0) {
+	if (strlen(requested) >= RH_COMM_NAME_MAX || strchr(requested, '/'))
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "\"%.40s\" is not a valid name of a backend",
+		                    requested);
+	if (strcmp(requested, "auto") == 0) {
 		for (size_t i = 0; i < KNOWN_HOST; i++)
 			ballot_add(comm, &criteria, select_known[i], &ballot);
 		ballot_add_foreign(comm, &criteria, &ballot);
 	} else {
 		/* nccl moves no host memory; that all want it is agreed on all the same */
-		ballot_add(comm, &criteria, strcmp(wanted, "nccl") == 0 ? "native" : wanted, &ballot);
+		ballot_add(comm, &criteria, strcmp(requested, "nccl") == 0 ? "native" : requested, &ballot);
 	}
 	r = select_choose(comm, &criteria, &ballot, &best, err);
 	if (best) {
@@ -280,18 +281,18 @@ int32_t rh_comm_select(struct rh_comm *comm, const char *wanted, struct rh_comm_
 	return r;
 }
 
-int32_t rh_comm_select_cuda(struct rh_comm *comm, const char *wanted, struct rh_comm_module *ret_module,
+int32_t rh_comm_select_cuda(struct rh_comm *comm, const char *requested, struct rh_comm_module *ret_module,
                             struct rh_comm_error *err)
 {
-	struct select_criteria criteria = {wanted, "cuda", RH_COMM_MEMORY_CUDA};
+	struct select_criteria criteria = {requested, "cuda", RH_COMM_MEMORY_CUDA};
 	struct ballot ballot = {.count = 0};
-	bool required = strcmp(wanted, "nccl") == 0;
+	bool required = strcmp(requested, "nccl") == 0;
 	struct candidate *best = NULL;
 	int32_t r;
 
 	*ret_module = (struct rh_comm_module){0};
-	if (!required && strcmp(wanted, "auto") != 0) {
-		(void)snprintf(comm->cuda.why, sizeof(comm->cuda.why), "the backend was chosen to be %s", wanted);
+	if (!required && strcmp(requested, "auto") != 0) {
+		(void)snprintf(comm->cuda.why, sizeof(comm->cuda.why), "the backend was chosen to be %s", requested);
 		return 0;
 	}
 	ballot_add(comm, &criteria, "nccl", &ballot);

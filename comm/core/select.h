@@ -10,16 +10,16 @@
 
 /**
  * Select the backend for host memory.
- * @param wanted a name, or "auto": the highest score that all ranks can use. @return 0 or RH_COMM_E*
+ * @param requested a name, or "auto": the highest score that all ranks can use. @return 0 or RH_COMM_E*
  */
-int32_t rh_comm_select(struct rh_comm *comm, const char *wanted, struct rh_comm_module *ret_module,
+int32_t rh_comm_select(struct rh_comm *comm, const char *requested, struct rh_comm_module *ret_module,
                        struct rh_comm_error *err);
 /**
  * Select the backend for CUDA memory.
- * @param wanted as for rh_comm_select(); "nccl": it is required
+ * @param requested as for rh_comm_select(); "nccl": it is required
  * @param[out] ret_module empty when there is none; comm->cuda.why then has the reason. @return 0 or RH_COMM_E*
  */
-int32_t rh_comm_select_cuda(struct rh_comm *comm, const char *wanted, struct rh_comm_module *ret_module,
+int32_t rh_comm_select_cuda(struct rh_comm *comm, const char *requested, struct rh_comm_module *ret_module,
                             struct rh_comm_error *err);
 
 #endif

@@ -218,7 +218,7 @@ int32_t mpi_find(void *self, int32_t first, uint64_t tag, int32_t *ret_peer)
 static int32_t work_end(struct mpi *mpi, struct mpi_work *work, int status, const MPI_Status *about)
 {
 	int32_t peer = work->peer;
-	size_t wanted = work->length;
+	size_t expected = work->length;
 	bool receives = work->receives;
 	MPI_Count length = 0;
 	int class = MPI_SUCCESS;
@@ -229,7 +229,7 @@ static int32_t work_end(struct mpi *mpi, struct mpi_work *work, int status, cons
 		(void)MPI_Error_class(status, &class);
 	if (status == MPI_SUCCESS && receives)
 		(void)MPI_Get_elements_x(about, MPI_BYTE, &length);
-	if (class == MPI_ERR_TRUNCATE || (status == MPI_SUCCESS && receives && (size_t)length != wanted))
+	if (class == MPI_ERR_TRUNCATE || (status == MPI_SUCCESS && receives && (size_t)length != expected))
 		return mpi->team->fail(mpi->team->core, RH_COMM_EINVAL, peer,
 		                       "a message has another length than the receiver expects");
 	if (status == MPI_SUCCESS)

@@ -126,7 +126,7 @@ static bool shm_task_all_reached(const struct native_shm_queue *queue, size_t of
 	return true;
 }
 
-/* The slot was used NATIVE_SLOTS chunks ago; all must have taken what they wanted from it. */
+/* The slot was used NATIVE_SLOTS chunks ago; all must have read their parts of it. */
 static bool shm_task_may_stage(const struct native_shm_queue *queue, const struct native_shm_task *task)
 {
 	uint64_t number = task->number + task->staged;

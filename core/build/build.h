@@ -9,7 +9,7 @@
 #ifndef RH_BUILD_BUILD_H
 #define RH_BUILD_BUILD_H
 
-#include "host/host.h"
+#include "host/operations.h"
 
 /** Opaque builder for one job. */
 struct rh_builder;

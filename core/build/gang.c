@@ -270,12 +270,12 @@ static int gang_put_metadata(const struct rh_job *job, struct rh_json *metadata)
 /* @return how many pods must be placed together: as many as the job says, but none that are not there yet */
 static int64_t gang_members(const struct rh_job *job, const int32_t *held)
 {
-	int64_t wanted = job->policy.scheduling.min_available;
+	int64_t minimum = job->policy.scheduling.min_available;
 	int64_t most = rh_job_total_replicas(job);
 
 	for (size_t i = 0; held && i < job->spec_count; i++)
 		most -= held[i];
-	return wanted < 0 || (held && most < wanted && most < rh_job_total_replicas(job)) ? most : wanted;
+	return minimum < 0 || (held && most < minimum && most < rh_job_total_replicas(job)) ? most : minimum;
 }
 
 int rh_gang_pod_group(const struct rh_gang *gang, const struct rh_job *job, const int32_t *held,

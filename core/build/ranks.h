@@ -10,7 +10,7 @@
 #define RH_BUILD_RANKS_H
 
 #include "base/json.h"
-#include "host/host.h"
+#include "host/operations.h"
 
 /**
  * Add to @p pod, the body of replica @p index of @p type with all that its plugin adds, RH_COMM_RANK, RH_COMM_WORLD,

@@ -6,7 +6,7 @@
 #ifndef RH_BUILD_SHADOW_H
 #define RH_BUILD_SHADOW_H
 
-#include "host/host.h"
+#include "host/operations.h"
 
 /**
  * Warn of each variable of a container (WORLD_SIZE, RANK, MASTER_ADDR, ...) that has another value in the pod: plugins

@@ -7,7 +7,7 @@
 #define RH_BUILD_VALIDATE_H
 
 #include "base/error.h"
-#include "host/host.h"
+#include "host/operations.h"
 #include "job/rules/findings.h"
 
 /**

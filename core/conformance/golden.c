@@ -11,6 +11,7 @@
 #include "build/build.h"
 #include "build/validate.h"
 #include "host/host.h"
+#include "host/operations.h"
 #include "job/lookup_files.h"
 
 /** Largest recorded file. */

@@ -48,8 +48,8 @@ static int64_t observe_active(const struct rh_job *job)
 static void observe_start(struct rh_metrics *metrics, const struct rh_engine_change *change, int64_t now)
 {
 	const char *const labels[] = {change->kind->framework};
-	int64_t wanted = rh_job_total_replicas(change->after);
-	bool runs = wanted > 0 && observe_active(change->after) >= wanted;
+	int64_t replicas = rh_job_total_replicas(change->after);
+	bool runs = replicas > 0 && observe_active(change->after) >= replicas;
 	bool late = rh_ledger_restarts(change->ledger_after) > 0 || rh_job_status_finished(&change->after->status);
 
 	if (*change->flags & OBSERVE_STARTED)

@@ -14,6 +14,7 @@
 #include "controller/controller.h"
 #include "controller/http/webhook.h"
 #include "controller/metrics.h"
+#include "controller/problems.h"
 #include "controller/reload.h"
 #include "engine/engine.h"
 #include "httpd/httpd.h"
@@ -28,21 +29,6 @@ enum rh_controller_state {
 	RH_CONTROLLER_WORKING,
 	RH_CONTROLLER_ENDING,   /**< after a signal: requests in flight finish */
 	RH_CONTROLLER_RELEASING /**< afterwards: the Lease is released */
-};
-
-/** A failing watch. Strings are owned. */
-struct rh_problem {
-	char *resource;
-	char *verb;
-	char *namespace_;
-	char *message;
-	int32_t status;
-};
-
-/** The present problems. All zero is empty. */
-struct rh_problems {
-	const struct rh_kubeconfig *kubeconfig; /**< for hints about credentials; borrowed; NULL: no such hints */
-	struct rh_map *items;                   /**< "verb resource" to struct rh_problem; NULL before the first one */
 };
 
 /** Server of the webhooks. */
@@ -94,19 +80,6 @@ struct rh_controller {
 	int64_t pass_at;         /**< when the present decision began */
 	struct rh_error failure; /**< why the controller ends; code 0: no failure */
 };
-
-/** @name problems.c @{ */
-/** Log a problem of a watch with a hint, and keep it until it ends. @param host to find the kind of a resource */
-void rh_problems_report(struct rh_problems *problems, const struct rh_host *host,
-                        const struct rh_kube_problem *problem);
-/** Append the problems to @p list, an array. @return 0 or RH_ENOMEM */
-int rh_problems_json(const struct rh_problems *problems, struct rh_json *list);
-/** Append the hint for a problem; nothing when there is none. */
-void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *host,
-                     const struct rh_kube_problem *problem, struct rh_str *out);
-/** Free all problems. */
-void rh_problems_deinit(struct rh_problems *problems);
-/** @} */
 
 /** @name servers.c @{ */
 /** Open the servers for metrics, health and webhooks, and register them with the loop. @return 0 or a negative status

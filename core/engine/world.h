@@ -12,7 +12,7 @@
 
 #include "base/os/clock_steps.h"
 #include "engine/ledger.h"
-#include "host/host.h"
+#include "host/operations.h"
 #include "job/addresses.h"
 #include "job/job.h"
 #include "job/pod.h"

@@ -6,7 +6,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "host/allow.h"
-#include "host/call/view.h"
+#include "host/call/reply.h"
 #include "host/plugin/resources.h"
 #include "host/worker/hello.h"
 #include "job/kind.h"

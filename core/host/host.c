@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "host/admit.h"
 #include "host/allow.h"
-#include "host/call/view.h"
+#include "host/call/reply.h"
 #include "host/containment/guard.h"
 #include "host/containment/probe.h"
 #include "host/files.h"

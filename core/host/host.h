@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file host/host.h
- * @brief Plugins: found, checked, loaded, and asked.
+ * @brief Plugins: found, checked and loaded, and the kinds that they serve; host/operations.h asks them.
  *
  * A plugin that is refused or fails never takes another one down: its state and the reason are kept and shown. Plugins
  * are never unloaded before rh_host_free() (a shared object that is gone leaves dangling pointers in everything it ever
@@ -19,13 +19,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "config/config.h"
-#include "config/gang.h"
-#include "job/addresses.h"
 #include "job/job.h"
-#include "job/lookups.h"
-#include "job/manifest.h"
-#include "job/pod.h"
-#include "job/rules/findings.h"
 #include "job/version.h"
 #include "roundhouse/plugin.h"
 
@@ -125,23 +119,6 @@ bool rh_kind_is_called(const struct rh_kind *kind, const char *name);
 int rh_host_parse(const struct rh_host *host, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err);
 
 /**
- * Opaque: what a plugin in a process of its own answered about one job. With it an operation does not wait until the
- * plugin answers: after a moment it ends with RH_EAGAIN, and rh_answers_are_awaited(). The caller goes on with other
- * jobs, and repeats what it did for this one when it is called: the repeated operation gets the answer. Operations
- * about other jobs of the plugin end so, too, and are called in turn.
- */
-struct rh_answers;
-/** An answer is there, or it is the turn of the job. Asks nothing itself. */
-typedef void rh_answers_ready_fn(void *arg);
-/** @return empty ones, owned by the caller; NULL when memory is out */
-struct rh_answers *rh_answers_new(rh_answers_ready_fn *ready, void *arg);
-/** Free them; an operation in progress goes on, and its answer is dropped. Before rh_host_free(). NULL is nothing. */
-void rh_answers_free(struct rh_answers *answers);
-/** Forget the answers, and wait for none: what the caller did for the job has come to its end. NULL is nothing. */
-void rh_answers_clear(struct rh_answers *answers);
-/** @return whether rh_answers_ready_fn is to be called */
-bool rh_answers_are_awaited(const struct rh_answers *answers);
-/**
  * For an event loop: rh_host_step() is due when this descriptor can be read. @param[out] ret_fd borrowed from the host
  * @return 0 or RH_EIO
  */
@@ -150,108 +127,5 @@ int rh_host_descriptor(struct rh_host *host, int *ret_fd, struct rh_error *err);
 void rh_host_step(struct rh_host *host, int64_t now);
 /** @return when rh_host_step() is due though no descriptor can be read, monotonic microseconds */
 int64_t rh_host_deadline(const struct rh_host *host);
-
-/** What a plugin is shown: one job and its state at one moment. All borrowed; the caller fills it. */
-struct rh_snapshot {
-	const struct rh_host *host;
-	const struct rh_job *job;
-	const struct rh_addresses *addresses; /**< NULL or empty: a cluster's */
-	const struct rh_counts *counts;       /**< one for each of job->specs; NULL outside judge() */
-	const struct rh_pod *const
-		*pods;             /**< pods by spec and index: slot offsets[s] + i; NULL where absent; NULL outside judge() */
-	const size_t *offsets; /**< for each of job->specs where its slots start in pods */
-	const struct rh_gang *gang; /**< NULL: there is no gang scheduler */
-	struct rh_answers *answers; /**< NULL: operations wait until the plugin answers */
-	bool *looked; /**< set when the plugin looked at single replicas, so that its answer follows them; may be NULL */
-	bool stored;  /**< the job is as a store delivered it, so that UID and resourceVersion identify its content */
-	const int32_t *held; /**< for each of job->specs: replicas that the last judge() held back; NULL: none */
-	const struct rh_lookups *lookups; /**< other objects that the job names; NULL: none were looked up */
-	int32_t attempt;
-	bool suspended; /**< the job is, or is to be, suspended */
-	bool finished;
-};
-
-/** One verdict of judge(). */
-struct rh_verdict {
-	int32_t verdict; /**< RH_VERDICT_* */
-	char *type;      /**< owned; NULL when none */
-	char *reason;    /**< of the condition; owned; NULL: the core's */
-	char *message;   /**< owned; never NULL: the core's words where the plugin has none */
-};
-
-/** Most verdicts of one judge() call. */
-#define RH_VERDICTS_MAX 16
-
-/** Replicas of which judge() wants no pod yet. */
-struct rh_hold {
-	const char *type; /**< canonical type; borrowed from the job */
-	int32_t index;    /**< -1: all of the type */
-};
-
-/** What one judge() call says. All zero: nothing. */
-struct rh_judgement {
-	struct rh_verdict items[RH_VERDICTS_MAX];
-	size_t count;
-	struct rh_hold *holds; /**< owned */
-	size_t hold_count;
-	struct rh_json *status; /**< members of status to set, an object; null removes; owned; NULL: none */
-	size_t status_bytes;    /**< of their JSON */
-};
-
-/** Free it and make it empty. */
-void rh_judgement_deinit(struct rh_judgement *judgement);
-
-/**
- * Let the plugin of a kind with RH_KIND_EXPANDED give @p job its replica types, or refuse it (rh_job.refusals); a job
- * that is refused keeps those that it has. Nothing happens for other kinds, before the objects that the job names are
- * there, and for a job that is too large. To be called before any other operation.
- * @param snapshot host, answers and lookups count alone
- * @return as rh_host_pod()
- */
-int rh_host_expand(const struct rh_snapshot *snapshot, struct rh_job *job, struct rh_error *err);
-/** rh_host_expand() with the objects that the job names taken from @p files; NULL: there are none. */
-int rh_host_expand_files(const struct rh_host *host, struct rh_job *job, const struct rh_manifest *files,
-                         struct rh_error *err);
-/**
- * Rules of the core (rh_job_validate), and of the job's plugin once the objects that it reads are there
- * (rh_lookups_are_complete()) and it is expanded (rh_host_expand()). @return 0, RH_ENOMEM or RH_EPLUGIN
- */
-int rh_host_validate(const struct rh_snapshot *snapshot, struct rh_findings *findings, struct rh_error *err);
-/**
- * Let the plugin edit @p pod, the body of replica @p index of @p type, which has template, labels, owner and ports
- * already.
- * @return 0, RH_EPLUGIN, RH_EINVAL (the plugin's words), RH_ENOMEM, RH_EIO, or RH_EAGAIN (see rh_host_set_retry())
- */
-int rh_host_pod(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_json *pod,
-                struct rh_error *err);
-/** Append by what name a replica of the snapshot's job is reached on a cluster (rh_kind.host_name). */
-void rh_host_reach(const struct rh_snapshot *snapshot, const char *type, int32_t index, struct rh_str *out);
-/** Opaque: answers of a plugin about pods that were not asked for yet. */
-struct rh_pods_ahead;
-/** Free them. NULL is nothing. */
-void rh_pods_ahead_free(struct rh_pods_ahead *ahead);
-/**
- * rh_host_pod() for a caller that asks for one pod after another of the same snapshot: a plugin in a process of its own
- * is asked for many at once. @param ahead keeps the answers between calls; starts as NULL, freed by the caller
- */
-int rh_host_next_pod(const struct rh_snapshot *snapshot, struct rh_pods_ahead **ahead, const char *type, int32_t index,
-                     struct rh_json *pod, struct rh_error *err);
-/**
- * Collect the further objects that the job needs now. @param[out] ret_objects an array, owned by the caller.
- * @return as rh_host_pod()
- */
-int rh_host_objects(const struct rh_snapshot *snapshot, struct rh_json **ret_objects, struct rh_error *err);
-/**
- * Let the plugin make an object that objects() named with random bytes. @param[out] ret_object with the apiVersion,
- * kind and name of @p made; owned by the caller, who frees it by rh_json_free_secret()
- * @return as rh_host_pod()
- */
-int rh_host_make(const struct rh_snapshot *snapshot, const struct rh_made *made, struct rh_json **ret_object,
-                 struct rh_error *err);
-/**
- * Ask what the counts mean; the core's default where the plugin has no judge(). @p judgement must be empty.
- * @return as rh_host_pod()
- */
-int rh_host_judge(const struct rh_snapshot *snapshot, struct rh_judgement *judgement, struct rh_error *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "host/allow.h"
 #include "host/host.h"
+#include "host/operations.h"
 
 struct rh_hello;
 struct rh_worker;

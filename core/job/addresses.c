@@ -17,13 +17,13 @@ struct addresses_key {
 
 static int addresses_compare(const void *key, const void *item)
 {
-	const struct addresses_key *wanted = key;
+	const struct addresses_key *target = key;
 	const struct rh_address *address = item;
-	int order = strcmp(wanted->type, address->type);
+	int order = strcmp(target->type, address->type);
 
 	if (order != 0)
 		return order;
-	return (wanted->index > address->index) - (wanted->index < address->index);
+	return (target->index > address->index) - (target->index < address->index);
 }
 
 const struct rh_address *rh_addresses_find(const struct rh_addresses *addresses, const char *type, int32_t index)

@@ -71,7 +71,7 @@ void rh_fields_show(const struct rh_json *value, struct rh_str *out)
 
 /* The messages of the API server's schema check, as tests/goldens/invalid has them; it names the type in place of the
  * value, too. */
-int rh_fields_refuse_type(struct rh_error *err, const struct rh_place *place, const char *wanted,
+int rh_fields_refuse_type(struct rh_error *err, const struct rh_place *place, const char *expected,
                           const struct rh_json *found)
 {
 	const char *type = rh_json_type_name(found);
@@ -81,7 +81,7 @@ int rh_fields_refuse_type(struct rh_error *err, const struct rh_place *place, co
 	rh_place_print(place, true, &path);
 	rh_fields_show(found, &shown);
 	return rh_fail(err, RH_EINVAL, "%s: Invalid value: \"%s\": %s in body must be of type %s: \"%s\"; it is %s",
-	               rh_str_text(&path), type, rh_str_text(&path), wanted, type, rh_str_text(&shown));
+	               rh_str_text(&path), type, rh_str_text(&path), expected, type, rh_str_text(&shown));
 }
 
 static const struct rh_json *fields_get(const struct rh_fields *fields, const char *key)
@@ -89,11 +89,11 @@ static const struct rh_json *fields_get(const struct rh_fields *fields, const ch
 	return rh_fields_present(rh_json_get(fields->object, key));
 }
 
-static int fields_refuse(const struct rh_fields *fields, const char *key, const char *wanted)
+static int fields_refuse(const struct rh_fields *fields, const char *key, const char *expected)
 {
 	struct rh_place place = rh_place_member(fields->place, key);
 
-	return rh_fields_refuse_type(fields->err, &place, wanted, rh_json_get(fields->object, key));
+	return rh_fields_refuse_type(fields->err, &place, expected, rh_json_get(fields->object, key));
 }
 
 int rh_fields_object(const struct rh_fields *fields, const char *key, const struct rh_json **ret_value)

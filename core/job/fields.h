@@ -84,8 +84,8 @@ int rh_fields_int64(const struct rh_fields *fields, const char *key, int64_t *re
  * Append @p value for a message: its JSON text, so that strings are in quotes; a long text is cut and gets "...".
  */
 void rh_fields_show(const struct rh_json *value, struct rh_str *out);
-/** Refuse the value at @p place: it is @p found, but must be of type @p wanted. @return RH_EINVAL */
-int rh_fields_refuse_type(struct rh_error *err, const struct rh_place *place, const char *wanted,
+/** Refuse the value at @p place: it is @p found, but must be of type @p expected. @return RH_EINVAL */
+int rh_fields_refuse_type(struct rh_error *err, const struct rh_place *place, const char *expected,
                           const struct rh_json *found);
 
 #endif

@@ -334,13 +334,13 @@ struct rh_json *rh_job_main_container(const struct rh_kind *kind, const struct r
 
 int32_t rh_job_own_port(const struct rh_job *job, const struct rh_replica_spec *spec)
 {
-	const char *wanted = job->kind->port_name;
+	const char *port_name = job->kind->port_name;
 	const struct rh_json *container = rh_job_main_container(job->kind, rh_json_get(spec->template_, "spec"));
 	const struct rh_json *item;
 	int64_t number;
 
-	for (item = rh_fields_first(container, "ports"); item && wanted; item = rh_json_next(item)) {
-		if (rh_text_equal(rh_json_string(rh_json_get(item, "name")), wanted) &&
+	for (item = rh_fields_first(container, "ports"); item && port_name; item = rh_json_next(item)) {
+		if (rh_text_equal(rh_json_string(rh_json_get(item, "name")), port_name) &&
 		    rh_json_integer(rh_json_get(item, "containerPort"), &number) && number > 0 && number <= UINT16_MAX)
 			return (int32_t)number;
 	}

@@ -185,14 +185,14 @@ static bool addresses_shares_port(const struct rh_job *job)
 	return (job->kind->flags & RH_KIND_SHARED_PORT) != 0 && !addresses_binds_all(job);
 }
 
-static void addresses_note_moved(const struct addresses_draft *draft, const struct rh_address *place, int32_t wanted)
+static void addresses_note_moved(const struct addresses_draft *draft, const struct rh_address *place, int32_t requested)
 {
 	char text[256];
 
 	if (!draft->pool->note)
 		return;
 	(void)snprintf(text, sizeof(text), "%s: port %d of %s %d is in use on this machine; it gets port %d",
-	               draft->job->name, (int)wanted, place->type, (int)place->index, (int)place->port);
+	               draft->job->name, (int)requested, place->type, (int)place->index, (int)place->port);
 	draft->pool->note(draft->pool->arg, text);
 }
 

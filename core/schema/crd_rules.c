@@ -292,7 +292,7 @@ static int rules_add_bounds(const struct crd_type *one, struct rh_json *spec)
 	} words[] = {{"==", "must be"}, {">=", "must be at least"}, {"<=", "must be at most"}};
 	const struct rh_replica_type *type = one->type;
 	bool exact = type->min_replicas == type->max_replicas && type->max_replicas > 0;
-	const bool wanted[] = {exact, !exact && type->min_replicas > 0, !exact && type->max_replicas > 0};
+	const bool present[] = {exact, !exact && type->min_replicas > 0, !exact && type->max_replicas > 0};
 	const int32_t numbers[] = {type->max_replicas, type->min_replicas, type->max_replicas};
 	int r = 0;
 
@@ -300,7 +300,7 @@ static int rules_add_bounds(const struct crd_type *one, struct rh_json *spec)
 		rh_auto_str compares = {0};
 		rh_auto_str message = {0};
 
-		if (!wanted[i])
+		if (!present[i])
 			continue;
 		rh_str_appendf(&compares, "%s %" PRId32, words[i].compares, numbers[i]);
 		rh_str_appendf(&message, "%s %" PRId32, words[i].message, numbers[i]);

@@ -55,7 +55,7 @@ static void env_set(struct env_call *call, const char *name, const char *value)
 }
 
 /** @param spec MPI_LAUNCHER_SPEC or MPI_WORKER_SPEC */
-static int env_has(const struct env_call *call, const char *spec, const char *wanted)
+static int env_has(const struct env_call *call, const char *spec, const char *expected)
 {
 	char path[ENV_TEXT_SIZE];
 	int32_t size;
@@ -68,7 +68,7 @@ static int env_has(const struct env_call *call, const char *spec, const char *wa
 
 		snprintf(path, sizeof(path), "%s.containers[0].env[%" PRId32 "].name", spec, i);
 		name = call->host->text(call->view, path);
-		if (name && strcmp(name, wanted) == 0)
+		if (name && strcmp(name, expected) == 0)
 			return 1;
 	}
 	return 0;

@@ -73,7 +73,7 @@ static int32_t spec_check_slots(const struct rh_services *host, const struct rh_
 	return host->refuse(reply, MPI_SLOTS, detail);
 }
 
-static int spec_has_container(const struct rh_services *host, const struct rh_view *view, const char *wanted)
+static int spec_has_container(const struct rh_services *host, const struct rh_view *view, const char *expected)
 {
 	int32_t containers = host->size(view, MPI_WORKER_SPEC ".containers");
 	char path[SPEC_TEXT_SIZE];
@@ -83,7 +83,7 @@ static int spec_has_container(const struct rh_services *host, const struct rh_vi
 
 		snprintf(path, sizeof(path), MPI_WORKER_SPEC ".containers[%" PRId32 "].name", i);
 		name = host->text(view, path);
-		if (name && strcmp(name, wanted) == 0)
+		if (name && strcmp(name, expected) == 0)
 			return 1;
 	}
 	return 0;

@@ -222,7 +222,7 @@ static bool pod_is_sshd(const struct mpi2_pod *pod)
 }
 
 /** @return whether the first container of a type says it itself. @param type path of the replica type */
-static bool pod_says(const struct mpi2_pod *pod, const char *type, const char *wanted)
+static bool pod_says(const struct mpi2_pod *pod, const char *type, const char *expected)
 {
 	const struct rh_services *host = pod->call->host;
 	char path[POD_TEXT_SIZE];
@@ -235,7 +235,7 @@ static bool pod_says(const struct mpi2_pod *pod, const char *type, const char *w
 
 		snprintf(path, sizeof(path), "%s.template.spec.containers[0].env[%" PRId32 "].name", type, i);
 		name = host->text(pod->call->view, path);
-		if (name && strcmp(name, wanted) == 0)
+		if (name && strcmp(name, expected) == 0)
 			return true;
 	}
 	return false;

@@ -12,6 +12,7 @@
 #include "build/build.h"
 #include "engine/engine.h"
 #include "host/host.h"
+#include "host/operations.h"
 
 #define WATCHES_MAX 8
 

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "host/call/reply.h"
 #include "host/call/view.h"
 #include "host/fixture.h"
 #include "job/kinds.h"

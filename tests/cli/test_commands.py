@@ -226,16 +226,22 @@ class Plugins(Case):
     def test_list_as_text_and_json(self):
         self.assertEqual(call("plugins").stdout, call("plugins", "list").stdout)
         text = call("plugins", "list").stdout
-        self.assertRegex(text, r"(?m)^pytorch +ready +\S+ +PyTorchJob +/.+/pytorch\.so$")
+        self.assertRegex(text, r"(?m)^pytorch +ready +\S+ +PyTorchJob\.v1\.kubeflow\.org +/.+/pytorch\.so$")
         rows = {r["name"]: r for r in json.loads(call("plugins", "list", "-o", "json").stdout)}
-        self.assertEqual((rows["pytorch"]["state"], rows["pytorch"]["kinds"]), ("ready", ["PyTorchJob"]))
+        self.assertEqual((rows["pytorch"]["state"], *rows["pytorch"]["kinds"]), ("ready", "PyTorchJob.v1.kubeflow.org"))
+
+    def test_list_shows_versions_of_one_kind_apart(self):
+        rows = {r["name"]: r["kinds"] for r in json.loads(call("plugins", "list", "-o", "json").stdout)}
+        self.assertEqual((rows["mpi"], rows["mpi2"]), (["MPIJob.v1.kubeflow.org"], ["MPIJob.v2beta1.kubeflow.org"]))
+        for name, version in (("mpi", "v1"), ("mpi2", "v2beta1")):
+            self.assertRegex(call("plugins").stdout, rf"(?m)^{name} +ready +\S+ +MPIJob\.{version}\.kubeflow\.org ")
 
     def test_check_of_a_good_and_a_bad_file(self):
         path = [r["file"] for r in json.loads(call("plugins", "list", "-o", "json").stdout)
                 if r["name"] == "pytorch"][0]
         good = call("plugins", "check", path)
         self.assertEqual(good.returncode, 0, good.stderr)
-        self.assertIn("serves PyTorchJob", good.stdout)
+        self.assertIn("serves PyTorchJob.v1.kubeflow.org", good.stdout)
         with open(path, "rb") as whole, open(os.path.join(self.folder, "cut.so"), "wb") as cut:
             cut.write(whole.read(9000))
         short = call("plugins", "check", cut.name)

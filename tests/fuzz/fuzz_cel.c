@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rh_auto(json) self = NULL;
 	rh_auto(cel) cel = NULL;
 	struct rh_error err = {0};
-	struct rh_cel_setting setting = {.wanted = RH_CEL_BOOL};
+	struct rh_cel_setting setting = {.result_kind = RH_CEL_BOOL};
 	struct rh_cel_value one, two;
 
 	fuzz_require(text && rh_json_parse(schema_text, sizeof(schema_text) - 1, &schema, NULL) == 0 &&

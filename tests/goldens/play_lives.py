@@ -15,66 +15,31 @@ completionTime, pods with their phase, services; at the end, the set of events. 
 repeat: the selector of a finished job's replica status, and events that say that something "is exist" or tell of a
 second create.
 """
-import datetime
 import fnmatch
 import glob
 import json
 import os
 import sys
 import time
-import urllib.error
-import urllib.request
 
 import yaml
 
 import compare_objects
+import player
 
 PLURAL = {"PyTorchJob": "pytorchjobs", "TFJob": "tfjobs", "XGBoostJob": "xgboostjobs", "MPIJob": "mpijobs",
           "PaddleJob": "paddlejobs", "JAXJob": "jaxjobs"}
-LABEL = "training.kubeflow.org/job-name"
 
 
-class Api:
-    def __init__(self, base):
-        self.base = base
-
-    def call(self, method, path, body=None, kind="application/json"):
-        data = None if body is None else json.dumps(body).encode()
-        req = urllib.request.Request(self.base + path, method=method, data=data, headers={"Content-Type": kind})
-        try:
-            with urllib.request.urlopen(req, timeout=20) as f:
-                return f.status, json.load(f)
-        except urllib.error.HTTPError as e:
-            return e.code, json.loads(e.read() or b"{}")
-
+class Api(player.Api):
     def owned(self, what, name):
-        code, o = self.call("GET", f"/api/v1/namespaces/default/{what}?labelSelector={LABEL}={name}")
+        code, o = self.call("GET", f"{player.CORE}/{what}?labelSelector={player.LABEL}={name}")
         assert code == 200, o
         return {x["metadata"]["name"]: x for x in o["items"]}
 
 
 def job_path(job):
     return f"/apis/kubeflow.org/v1/namespaces/default/{PLURAL[job['kind']]}/{job['metadata']['name']}"
-
-
-def now():
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def set_phase(api, pod, phase, code=None, restarts=0):
-    states = []
-    for c in pod["spec"]["containers"]:
-        running = {"running": {"startedAt": now()}}
-        ended = {"terminated": {"exitCode": code, "reason": "Completed" if code == 0 else "Error",
-                                "startedAt": now(), "finishedAt": now()}}
-        up = phase == "Running"
-        states.append({"name": c["name"], "image": c["image"], "imageID": "", "ready": up, "started": up,
-                       "restartCount": restarts, "state": running if up else ended, "lastState": {}})
-    ready = {"type": "Ready", "status": "True" if phase == "Running" else "False", "lastProbeTime": None,
-             "lastTransitionTime": now()}
-    body = {"status": {"phase": phase, "startTime": now(), "containerStatuses": states, "conditions": [ready]}}
-    api.call("PATCH", f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status", body,
-             "application/merge-patch+json")
 
 
 def snapshot(api, job):
@@ -145,15 +110,15 @@ def do_step(api, job, step):
         for p in chosen(step["run"]):
             if p["status"].get("phase") in ("Pending", "Running"):
                 before = snapshot(api, job)
-                set_phase(api, p, "Running", restarts=step.get("restartCount", 0))
+                player.set_phase(api, p, "Running", restarts=step.get("restartCount", 0))
                 if "restartCount" in step:
                     wait_noticed(api, job, before)
     elif "succeed" in step:
         for p in chosen(step["succeed"]):
-            set_phase(api, p, "Succeeded", 0)
+            player.set_phase(api, p, "Succeeded", 0)
     elif "fail" in step:
         for p in chosen(step["fail"]):
-            set_phase(api, p, "Failed", step["exitCode"])
+            player.set_phase(api, p, "Failed", step["exitCode"])
     elif "deletePod" in step:
         for p in chosen(step["deletePod"]):
             api.call("DELETE", f"/api/v1/namespaces/default/pods/{p['metadata']['name']}?gracePeriodSeconds=0")

@@ -7,7 +7,7 @@
 #define RH_TEST_HOST_FIXTURE_H
 
 #include "build/build.h"
-#include "host/host.h"
+#include "host/operations.h"
 #include "roundhouse/plugin.h"
 
 /** What a test works with. All zero is empty. */

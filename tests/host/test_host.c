@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 
 #include "base/str.h"
-#include "host/call/view.h"
+#include "host/call/reply.h"
 #include "host/fixture.h"
 #include "job/kinds.h"
 

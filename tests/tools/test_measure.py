@@ -20,12 +20,17 @@ BROKEN = {
     "long file": ("core/base/a.c", SPDX_C + "\n" * 600, "601 lines"),
     "long file of tests": ("tests/base/a.c", SPDX_C + "\n" * 800, "801 lines"),
     "long file of the library": ("comm/core/a.c", SPDX_C + "\n" * 600, "601 lines"),
+    "long private header": ("core/base/a.h", SPDX_C + "\n" * 150, "a.h: 151 lines, at most 150"),
+    "long header of the engine": ("core/engine/carry/child/a.h", SPDX_C + "\n" * 80, "a.h: 81 lines, at most 80"),
     "banned call": ("plugins/p/a.c", SPDX_C + "void f(char *s)\n{\n\tstrcpy(s, \"x\");\n}\n",
                     "a.c:4: strcpy() is banned"),
     "thread": ("core/kube/a.c", SPDX_C + "void f(void)\n{\n\tuv_queue_work(0, 0, 0, 0);\n}\n",
                "a.c:4: uv_queue_work() makes a thread"),
     "mark": ("core/base/a.c", SPDX_C + "/* FIXME: later */\n", "a.c:2: FIXME"),
     "word that left": ("core/base/a.c", SPDX_C + "/* The peer is told. */\n", 'a.c:2: "told" left the tree'),
+    "word that left in a script": ("check", SPDX_PY + "# Nobody is told.\n", 'check:2: "told" left the tree'),
+    "name that explains nothing": ("core/base/a.c", SPDX_C + "/* wanted */\nint f(int wanted);\n",
+                                   'a.c:3: "wanted" explains nothing'),
     "word in a name": ("examples/README.md", "`rh_engine_tell()` emits it.\n", 'README.md:1: "tell" left the tree'),
     "licence": ("core/base/a.c", "int f(void);\n", "a.c:1: the first line"),
     "licence of a script": ("tools/x.py", "#!/usr/bin/python3\nimport sys\n", "x.py:1: the first lines"),
@@ -93,6 +98,12 @@ class Measure(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("95 % have at most 43 lines", output)
 
+    def test_measure__full_folder_is_reported(self):
+        files = {f"core/base/{'abcdefghijklmnopqrstu'[i]}.{suffix}": SPDX_C for i in range(20) for suffix in "ch"}
+        self.assertEqual(run(files)[0], 0)
+        status, output = run({**files, "core/base/u.h": SPDX_C})
+        self.assertEqual(status, 1)
+        self.assertIn("core/base: 21 modules, at most 20 in a folder", output)
 
     def test_measure__circle_of_calls_is_reported(self):
         files = {"core/job/a.c": SPDX_C + "int rh_a(void)\n{\n\treturn rh_b();\n}\n",

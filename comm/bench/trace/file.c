@@ -222,7 +222,7 @@ const struct rh_trace_op *rh_trace_collective(const struct rh_trace_rank *rank, 
                                               bool after)
 {
 	const struct rh_trace_op key = {.group = group, .number = number};
-	const struct rh_trace_op *wanted = &key;
+	const struct rh_trace_op *sample = &key;
 	size_t low = 0;
 	size_t high = rank->collectives;
 
@@ -230,7 +230,7 @@ const struct rh_trace_op *rh_trace_collective(const struct rh_trace_rank *rank, 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (file_compare_numbers(&rank->byno[middle], &wanted) > 0)
+		if (file_compare_numbers(&rank->byno[middle], &sample) > 0)
 			high = middle;
 		else
 			low = middle + 1;

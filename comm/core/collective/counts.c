@@ -89,19 +89,19 @@ int32_t rh_comm_counted_new(struct rh_comm *comm, const struct rh_comm_op *op, u
 }
 
 /* What `rank` has for this one must be what this one expects of it. */
-static int32_t counted_compare(const struct rh_comm_counted *counted, int32_t rank, int64_t found, size_t wanted)
+static int32_t counted_compare(const struct rh_comm_counted *counted, int32_t rank, int64_t found, size_t expected)
 {
 	struct rh_comm *comm = counted->comm;
 	int32_t odd = rh_comm_world_rank(comm, rank);
 	char group[120];
 
-	if (found == (int64_t)wanted)
+	if (found == (int64_t)expected)
 		return 0;
 	return rh_comm_fail(&comm->error, RH_COMM_EINVAL, odd,
 	                    "%s%s: rank %d has %lld elements for rank %d, which expects %zu of it; the counts of both "
 	                    "must agree",
 	                    rh_comm_what_name(counted->op.what), rh_comm_group_text(comm, group, sizeof(group)), (int)odd,
-	                    (long long)found, (int)rh_comm_world_rank(comm, comm->rank), wanted);
+	                    (long long)found, (int)rh_comm_world_rank(comm, comm->rank), expected);
 }
 
 static int32_t counted_check(const struct rh_comm_counted *counted)

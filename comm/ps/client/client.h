@@ -28,7 +28,7 @@ struct rh_ps_part {
 	int32_t type;
 	uint32_t reserved;
 	const uint8_t *in; /**< NULL: no payload */
-	uint8_t *out;      /**< NULL: no value wanted */
+	uint8_t *out;      /**< NULL: no value is requested */
 	int64_t timeout;   /**< microseconds that the server may wait; negative: no limit */
 };
 

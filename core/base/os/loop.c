@@ -247,14 +247,14 @@ static void loop_on_poll(uv_poll_t *poll, int status, int events)
 
 int rh_loop_watch_for(struct rh_loop_watch *watch, unsigned events, struct rh_error *err)
 {
-	int wanted = 0;
+	int polled = 0;
 	int r;
 
 	if (events & RH_LOOP_READ)
-		wanted |= UV_READABLE | UV_DISCONNECT;
+		polled |= UV_READABLE | UV_DISCONNECT;
 	if (events & RH_LOOP_WRITE)
-		wanted |= UV_WRITABLE;
-	r = wanted ? uv_poll_start(&watch->poll, wanted, loop_on_poll) : uv_poll_stop(&watch->poll);
+		polled |= UV_WRITABLE;
+	r = polled ? uv_poll_start(&watch->poll, polled, loop_on_poll) : uv_poll_stop(&watch->poll);
 	if (r < 0)
 		return loop_fail(err, r, "watch");
 	watch->events = events;

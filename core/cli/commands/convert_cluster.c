@@ -251,7 +251,7 @@ static int cluster_take(struct cluster *cluster, const struct rh_kube_target *ta
 /* --- What a command line names */
 
 /* A word of the command line, and what became of it. */
-struct cluster_wanted {
+struct cluster_search {
 	struct cluster *cluster;
 	char kind[CLUSTER_WORD_SIZE]; /* "" with --all */
 	const char *name;
@@ -262,39 +262,39 @@ struct cluster_wanted {
 /* One kind of the table of conversions, if the server has it. */
 static int cluster_source(void *arg, const char *api_version, const char *kind, struct rh_error *err)
 {
-	struct cluster_wanted *wanted = arg;
-	struct cluster *cluster = wanted->cluster;
+	struct cluster_search *search = arg;
+	struct cluster *cluster = search->cluster;
 	int r;
 	const struct rh_json *found = cluster_find(cluster, api_version, kind, &r, err);
 	const struct rh_resource resource = {api_version, kind, rh_json_string_at(found, "name")};
 	const struct rh_kube_target target = {
-		.resource = &resource, .namespace_ = cluster->namespace_, .name = wanted->name};
+		.resource = &resource, .namespace_ = cluster->namespace_, .name = search->name};
 
-	if (!found || (wanted->name && !cluster_is_called(found, wanted->kind)))
+	if (!found || (search->name && !cluster_is_called(found, search->kind)))
 		return r;
-	wanted->known = true;
-	if (!wanted->name)
+	search->known = true;
+	if (!search->name)
 		return cluster_list(cluster, &resource, err);
 	r = cluster_take(cluster, &target, true, err);
-	wanted->found |= r == 0 && cluster->status == 200;
+	search->found |= r == 0 && cluster->status == 200;
 	return r;
 }
 
 static int cluster_word(struct cluster *cluster, const char *word, struct rh_error *err)
 {
-	struct cluster_wanted wanted = {.cluster = cluster};
+	struct cluster_search search = {.cluster = cluster};
 	const char *slash = strchr(word, '/');
 	int r;
 
-	if (!slash || slash == word || !slash[1] || (size_t)(slash - word) >= sizeof(wanted.kind))
+	if (!slash || slash == word || !slash[1] || (size_t)(slash - word) >= sizeof(search.kind))
 		return rh_fail(err, RH_EINVAL, "\"%s\": must be KIND/NAME, as pytorchjob/mnist", word);
-	rh_copy(wanted.kind, (size_t)(slash - word) + 1, word);
-	wanted.name = slash + 1;
-	r = rh_convert_each_source(cluster->target, cluster_source, &wanted, err);
-	if (r < 0 || wanted.found)
+	rh_copy(search.kind, (size_t)(slash - word) + 1, word);
+	search.name = slash + 1;
+	r = rh_convert_each_source(cluster->target, cluster_source, &search, err);
+	if (r < 0 || search.found)
 		return r;
-	if (!wanted.known)
-		return rh_fail(err, RH_EINVAL, "\"%s\": the server has no kind %s that is converted", word, wanted.kind);
+	if (!search.known)
+		return rh_fail(err, RH_EINVAL, "\"%s\": the server has no kind %s that is converted", word, search.kind);
 	return rh_fail(err, RH_EINVAL, "\"%s\": there is no such job in the namespace %s", word, cluster->namespace_);
 }
 
@@ -333,7 +333,7 @@ static int cluster_runtimes(struct cluster *cluster, struct rh_error *err)
 
 static int cluster_read(struct cluster *cluster, struct rh_error *err)
 {
-	struct cluster_wanted all = {.cluster = cluster};
+	struct cluster_search all = {.cluster = cluster};
 	int r = 0;
 
 	if (rh_cli_option(cluster->cli, "all"))

@@ -104,14 +104,14 @@ struct rh_json *rh_sweep_params_values(const struct rh_json *params, size_t comb
 }
 
 /* Knuth's selection sampling: each of what is left is taken with the chance that it has. */
-struct rh_json *rh_sweep_params_choose(size_t size, size_t wanted, uint64_t seed)
+struct rh_json *rh_sweep_params_choose(size_t size, size_t requested, uint64_t seed)
 {
 	rh_auto(json) chosen = rh_json_new_array();
 
-	for (size_t i = 0; i < size && chosen && wanted > 0; i++) {
-		if (rh_random_below(&seed, size - i) >= wanted)
+	for (size_t i = 0; i < size && chosen && requested > 0; i++) {
+		if (rh_random_below(&seed, size - i) >= requested)
 			continue;
-		wanted--;
+		requested--;
 		if (rh_json_append(chosen, rh_json_new_integer((int64_t)i)) < 0)
 			return NULL;
 	}

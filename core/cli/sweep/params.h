@@ -33,9 +33,10 @@ size_t rh_sweep_params_size(const struct rh_json *params);
 struct rh_json *rh_sweep_params_values(const struct rh_json *params, size_t combination)
 	__attribute__((warn_unused_result));
 /**
- * Choose @p wanted of the combinations below @p size, ascending, each once; all where there are no more. One seed
+ * Choose @p requested of the combinations below @p size, ascending, each once; all where there are no more. One seed
  * always chooses the same. @return array of integers, owned by the caller; NULL: out of memory
  */
-struct rh_json *rh_sweep_params_choose(size_t size, size_t wanted, uint64_t seed) __attribute__((warn_unused_result));
+struct rh_json *rh_sweep_params_choose(size_t size, size_t requested, uint64_t seed)
+	__attribute__((warn_unused_result));
 
 #endif

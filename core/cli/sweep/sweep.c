@@ -112,17 +112,17 @@ static const struct rh_json *sweep_job(const struct sweep *sweep)
 }
 
 /* Which of the combinations are tried. @return owned by the caller; NULL: out of memory */
-static struct rh_json *sweep_choose(const struct sweep *sweep, const struct rh_json *params, int64_t wanted,
+static struct rh_json *sweep_choose(const struct sweep *sweep, const struct rh_json *params, int64_t requested,
                                     int64_t seed)
 {
 	size_t size = rh_sweep_params_size(params);
 
-	if (wanted == 0 || (size_t)wanted >= size)
+	if (requested == 0 || (size_t)requested >= size)
 		return rh_sweep_params_choose(size, size, 0);
 	if (!rh_cli_option(sweep->cli, "seed"))
 		fprintf(stderr, "`--seed %lld` chooses the same %lld of %zu combinations again\n", (long long)seed,
-		        (long long)wanted, size);
-	return rh_sweep_params_choose(size, (size_t)wanted, (uint64_t)seed);
+		        (long long)requested, size);
+	return rh_sweep_params_choose(size, (size_t)requested, (uint64_t)seed);
 }
 
 static int sweep_fill_plan(const struct sweep *sweep, struct rh_json *plan, struct rh_json *params,
@@ -151,9 +151,9 @@ static int sweep_plan(const struct sweep *sweep, struct rh_json **ret_plan, stru
 	rh_auto(json) plan = rh_json_new_object();
 	struct rh_json *params = NULL;
 	struct rh_json *combinations;
-	int64_t wanted = 0;
+	int64_t requested = 0;
 	int64_t seed = (int64_t)(rh_random_seed() % SWEEP_SEED_MAX) + 1;
-	int r = sweep_count(sweep->cli, "random", RH_SWEEP_TRIALS_MAX, &wanted, err);
+	int r = sweep_count(sweep->cli, "random", RH_SWEEP_TRIALS_MAX, &requested, err);
 
 	if (r == 0)
 		r = sweep_count(sweep->cli, "seed", SWEEP_SEED_MAX, &seed, err);
@@ -161,7 +161,7 @@ static int sweep_plan(const struct sweep *sweep, struct rh_json **ret_plan, stru
 		r = rh_sweep_params_read(sweep->cli, &params, err);
 	if (r < 0)
 		return r;
-	combinations = sweep_choose(sweep, params, wanted, seed);
+	combinations = sweep_choose(sweep, params, requested, seed);
 	if (!plan) {
 		rh_json_free(params);
 		rh_json_free(combinations);

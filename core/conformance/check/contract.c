@@ -81,14 +81,14 @@ static bool contract_is_for(const struct rh_json *entry, const char *type)
 }
 
 /** @return whether the job says where this mount is: its name is then that of a job that does not */
-static bool contract_is_elsewhere(const struct rh_json *entry, const char *wanted)
+static bool contract_is_elsewhere(const struct rh_json *entry, const char *required)
 {
 	return rh_text_equal(rh_json_string_at(entry, "what"), "mount") && rh_json_get(entry, "source") &&
-	       rh_starts_with(wanted, "mount ");
+	       rh_starts_with(required, "mount ");
 }
 
 /** Note an addition. @return the entry that names it, or NULL */
-static const struct rh_json *contract_see(struct rh_contract *contract, const char *wanted)
+static const struct rh_json *contract_see(struct rh_contract *contract, const char *required)
 {
 	const struct rh_json *entry = rh_json_first(contract->entries);
 	const struct rh_json *found = NULL;
@@ -97,8 +97,8 @@ static const struct rh_json *contract_see(struct rh_contract *contract, const ch
 	bool exact = false;
 
 	for (size_t i = 0; entry && i < contract->count && !exact; i++, entry = rh_json_next(entry)) {
-		exact = strcmp(contract_key(entry, key), wanted) == 0;
-		if (exact || contract_is_elsewhere(entry, wanted)) {
+		exact = strcmp(contract_key(entry, key), required) == 0;
+		if (exact || contract_is_elsewhere(entry, required)) {
 			found = entry;
 			place = i;
 		}

@@ -7,7 +7,7 @@
 #define RH_CONFORMANCE_CHECK_VERDICTS_H
 
 #include "conformance/board.h"
-#include "host/host.h"
+#include "host/operations.h"
 
 /**
  * Check that verdicts do not contradict each other and name replica types of the job.

@@ -7,7 +7,7 @@
 #define RH_CONFORMANCE_CHILD_CALL_H
 
 #include "conformance/board.h"
-#include "host/host.h"
+#include "host/operations.h"
 
 /** What is asked. */
 struct rh_call {

@@ -21,6 +21,7 @@
 #include "conformance/jobs/cases.h"
 #include "conformance/jobs/replicas.h"
 #include "host/host.h"
+#include "host/operations.h"
 #include "job/expansion.h"
 #include "job/kind.h"
 #include "job/rules/schema.h"

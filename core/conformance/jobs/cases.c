@@ -99,12 +99,12 @@ static const char *cases_container(const struct rh_kind *kind)
 	return kind->container ? kind->container : "main";
 }
 
-/** The count nearest to @p wanted that the type allows. */
-static int32_t cases_count(const struct rh_replica_type *type, int32_t wanted)
+/** The count nearest to @p requested that the type allows. */
+static int32_t cases_count(const struct rh_replica_type *type, int32_t requested)
 {
-	if (wanted < type->min_replicas)
-		wanted = type->min_replicas;
-	return type->max_replicas > 0 && wanted > type->max_replicas ? type->max_replicas : wanted;
+	if (requested < type->min_replicas)
+		requested = type->min_replicas;
+	return type->max_replicas > 0 && requested > type->max_replicas ? type->max_replicas : requested;
 }
 
 static struct rh_json *cases_replica(const struct cases_kind *made, int32_t count)
@@ -183,9 +183,10 @@ static struct rh_json *cases_job(const struct cases_kind *made, uint32_t set, in
 	for (size_t i = 0; job && i < made->types; i++) {
 		size_t place = backwards ? made->types - 1 - i : i;
 		const struct rh_replica_type *type = made->kind->types[place];
-		int32_t wanted = cases_count(type, only < 0 || (size_t)only == place ? count : 1);
+		int32_t requested = cases_count(type, only < 0 || (size_t)only == place ? count : 1);
 
-		if ((set & (UINT32_C(1) << place)) && cases_put_replica(made->kind, type, job, cases_replica(made, wanted)) < 0)
+		if ((set & (UINT32_C(1) << place)) &&
+		    cases_put_replica(made->kind, type, job, cases_replica(made, requested)) < 0)
 			return NULL;
 	}
 	return rh_take(job);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conformance/jobs/replicas.h"
+#include "job/pod.h"
 
 #include <stdio.h>
 #include <stdlib.h>

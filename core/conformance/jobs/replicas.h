@@ -7,6 +7,7 @@
 #define RH_CONFORMANCE_JOBS_REPLICAS_H
 
 #include "host/host.h"
+#include "job/addresses.h"
 
 /** How many states judge() is shown. */
 #define RH_REPLICAS_PATTERNS 8

@@ -179,15 +179,15 @@ static int rotation_trust_hook(const struct rh_rotation *rotation, struct rh_jso
 	struct rh_json *client = rh_json_ensure_object(hook, "clientConfig");
 	const char *present = client ? rh_json_string_at(client, "caBundle") : NULL;
 	rh_auto_free char *text = rotation_decode(present);
-	rh_auto_str wanted = {0};
+	rh_auto_str expected = {0};
 	rh_auto_str bundle = {0};
 	int others =
-		rh_certificates_trust(rotation->certificates.ca, trust->keep ? text : NULL, rotation_wall(rotation), &wanted);
+		rh_certificates_trust(rotation->certificates.ca, trust->keep ? text : NULL, rotation_wall(rotation), &expected);
 
 	if (!client || others < 0)
 		return RH_ENOMEM;
 	trust->others = trust->others || others > 0;
-	rh_base64_encode(wanted.data, wanted.length, &bundle);
+	rh_base64_encode(expected.data, expected.length, &bundle);
 	if (bundle.failed)
 		return RH_ENOMEM;
 	if (rh_text_equal(present, rh_str_text(&bundle)))

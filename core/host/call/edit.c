@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "host/call/view.h"
+#include "host/call/reply.h"
 
 /** Longest key of a path, terminating zero included: a qualified annotation key is at most 253 + 1 + 63. */
 #define EDIT_KEY_SIZE 320

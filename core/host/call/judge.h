@@ -7,8 +7,8 @@
 #define RH_HOST_CALL_JUDGE_H
 
 #include "base/error.h"
-#include "host/call/view.h"
-#include "host/host.h"
+#include "host/call/reply.h"
+#include "host/operations.h"
 
 /** Judge as struct rh_plugin says of a plugin without judge(). @return 0 or a negative status of rh_reply_verdict() */
 int rh_judge_default(const struct rh_snapshot *snapshot, struct rh_reply *reply);

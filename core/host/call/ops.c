@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/call/judge.h"
+#include "host/call/reply.h"
 #include "host/call/view.h"
 #include "host/containment/guard.h"
 #include "host/registry.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "host/call/view.h"
+#include "host/call/reply.h"
 #include "job/expansion.h"
 #include "job/keep.h"
 #include "job/shown.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "host/call/reply.h"
 #include "host/call/view.h"
 
 static const struct rh_services services_table = {

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "host/host.h"
+#include "host/operations.h"
 
 /** Most answers of one job that are kept, the last ones: more than the operations that one pass repeats. */
 #define RH_ANSWERS_MAX 16

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "host/call/view.h"
+#include "host/call/reply.h"
 #include "host/worker/wire.h"
 
 /** A kind and what it points to. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/worker/record.h"
 
+#include "host/call/view.h"
+
 /** What a record begins with. */
 enum record_code {
 	RECORD_OUTCOME,

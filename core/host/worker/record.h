@@ -10,7 +10,7 @@
 #define RH_HOST_WORKER_RECORD_H
 
 #include "base/str.h"
-#include "host/call/view.h"
+#include "host/call/reply.h"
 #include "host/worker/wire.h"
 
 /** A reply that is recorded. Plugins get a pointer to its first member. */

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/str.h"
-#include "host/call/view.h"
+#include "host/call/reply.h"
 #include "host/registry.h"
 #include "host/worker/process.h"
 

@@ -11,6 +11,8 @@
 
 #include "base/log.h"
 #include "base/os/clock.h"
+#include "host/call/arena.h"
+#include "host/call/view.h"
 #include "host/containment/guard.h"
 #include "host/worker/hello.h"
 #include "host/worker/process.h"

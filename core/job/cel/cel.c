@@ -37,7 +37,7 @@ int rh_cel_compile(const char *text, const struct rh_cel_setting *setting, struc
 	scope.room = &cel->room;
 	r = rh_cel_parse(text, &cel->room, &cel->node, err);
 	if (r == 0)
-		r = rh_cel_check(&scope, cel->node, setting->wanted);
+		r = rh_cel_check(&scope, cel->node, setting->result_kind);
 	if (r < 0)
 		return r;
 	cel->transition = scope.uses_old && !setting->optional_old;

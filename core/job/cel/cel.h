@@ -21,7 +21,7 @@ struct rh_cel_setting {
 	const struct rh_json *schema;      /**< OpenAPI v3, of self and oldSelf; lives as long as the expression */
 	const struct rh_json *definitions; /**< what a $ref of a schema names; NULL: nothing; likewise */
 	bool optional_old;                 /**< optionalOldSelf: oldSelf is an optional */
-	enum rh_cel_kind wanted;           /**< of the result: RH_CEL_BOOL, RH_CEL_STRING */
+	enum rh_cel_kind result_kind;      /**< of the result: RH_CEL_BOOL, RH_CEL_STRING */
 };
 
 /**

@@ -503,7 +503,7 @@ static int check_node(struct check *check, struct rh_cel_node *node, struct chec
 	}
 }
 
-int rh_cel_check(struct rh_cel_scope *scope, struct rh_cel_node *node, enum rh_cel_kind wanted)
+int rh_cel_check(struct rh_cel_scope *scope, struct rh_cel_node *node, enum rh_cel_kind result_kind)
 {
 	struct check check = {.scope = scope};
 	struct check_type type;
@@ -516,8 +516,8 @@ int rh_cel_check(struct rh_cel_scope *scope, struct rh_cel_node *node, enum rh_c
 	if (scope->room->full)
 		return check_refuse(&check, node, "the expression is too large");
 	/* also of any type it must not be: the API server refuses that, too */
-	if (type.kind != wanted)
+	if (type.kind != result_kind)
 		return rh_cel_refuse(scope->err, scope->text, 0, "it must be of type %s, and is of type %s",
-		                     rh_cel_kind_name(wanted), rh_cel_kind_name(type.kind));
+		                     rh_cel_kind_name(result_kind), rh_cel_kind_name(type.kind));
 	return 0;
 }

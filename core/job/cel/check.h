@@ -21,9 +21,9 @@ struct rh_cel_scope {
 
 /**
  * Check names, functions and types of a tree, and note the functions of its calls in it.
- * @param wanted kind of the result
+ * @param result_kind kind of the result
  * @return 0, RH_EINVAL or RH_ENOMEM
  */
-int rh_cel_check(struct rh_cel_scope *scope, struct rh_cel_node *node, enum rh_cel_kind wanted);
+int rh_cel_check(struct rh_cel_scope *scope, struct rh_cel_node *node, enum rh_cel_kind result_kind);
 
 #endif

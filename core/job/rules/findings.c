@@ -16,16 +16,16 @@ void rh_findings_deinit(struct rh_findings *findings)
 }
 
 /* Whether the list takes no more: the same is there, or enough of its severity are. */
-static bool findings_is_enough(const struct rh_findings *findings, const struct rh_finding *wanted)
+static bool findings_is_enough(const struct rh_findings *findings, const struct rh_finding *expected)
 {
 	size_t same = 0;
 
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct rh_finding *item = &findings->items[i];
 
-		if (item->severity != wanted->severity)
+		if (item->severity != expected->severity)
 			continue;
-		if (strcmp(item->path, wanted->path) == 0 && strcmp(item->detail, wanted->detail) == 0)
+		if (strcmp(item->path, expected->path) == 0 && strcmp(item->detail, expected->detail) == 0)
 			return true;
 		same++;
 	}
@@ -121,7 +121,7 @@ void rh_findings_print_v1(const struct rh_findings *findings, struct rh_str *out
 		rh_str_append(out, "]");
 }
 
-void rh_findings_type(struct rh_findings *findings, const struct rh_place *place, const char *wanted,
+void rh_findings_type(struct rh_findings *findings, const struct rh_place *place, const char *expected,
                       const struct rh_json *found)
 {
 	rh_auto_str shown = {0};
@@ -129,5 +129,5 @@ void rh_findings_type(struct rh_findings *findings, const struct rh_place *place
 	rh_fields_show(found, &shown);
 	findings->failed = findings->failed || shown.failed;
 	(void)rh_findings_at(findings, RH_FINDING_ERROR, place, "Invalid value: %s: must be of type %s",
-	                     rh_str_text(&shown), wanted);
+	                     rh_str_text(&shown), expected);
 }

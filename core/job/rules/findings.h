@@ -48,8 +48,8 @@ int rh_findings_add(struct rh_findings *findings, enum rh_severity severity, con
 /** rh_findings_add() with a path that is made only when it is needed. @return 0 or RH_ENOMEM */
 int rh_findings_at(struct rh_findings *findings, enum rh_severity severity, const struct rh_place *place,
                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/** Add the error that the value at @p place is @p found, and must be of type @p wanted. */
-void rh_findings_type(struct rh_findings *findings, const struct rh_place *place, const char *wanted,
+/** Add the error that the value at @p place is @p found, and must be of type @p expected. */
+void rh_findings_type(struct rh_findings *findings, const struct rh_place *place, const char *expected,
                       const struct rh_json *found);
 /** @return how many are errors */
 size_t rh_findings_errors(const struct rh_findings *findings);

@@ -8,25 +8,25 @@ struct misplaced_home {
 	bool of_type;       /* below the replicas of a type, else below spec */
 	const char *path;   /* as users write it */
 	const char *schema; /* from the schema above; references are followed at each step */
+	bool metadata;      /* of a pod */
 };
 
 /* What could stand in several places belongs into the first. */
 static const struct misplaced_home misplaced_homes[] = {
-	{false, ".runPolicy", "properties.runPolicy"},
-	{false, ".runPolicy.schedulingPolicy", "properties.runPolicy.properties.schedulingPolicy"},
-	{true, "", ""},
-	{false, "", ""},
-	{true, ".template.metadata", "properties.template.properties.metadata"},
-	{true, ".template.spec.containers[]", "properties.template.properties.spec.properties.containers.items"},
-	{true, ".template.spec", "properties.template.properties.spec"},
+	{false, ".runPolicy", "properties.runPolicy", false},
+	{false, ".runPolicy.schedulingPolicy", "properties.runPolicy.properties.schedulingPolicy", false},
+	{true, "", "", false},
+	{false, "", "", false},
+	{true, ".template.metadata", "properties.template.properties.metadata", true},
+	{true, ".template.spec.containers[]", "properties.template.properties.spec.properties.containers.items", false},
+	{true, ".template.spec", "properties.template.properties.spec", false},
 };
 
 /* Of a pod's metadata only these reach the pods, and "name" has a meaning of its own everywhere. */
 static bool misplaced_is_sought(const struct misplaced_home *home, const char *key)
 {
-	bool metadata = strstr(home->path, ".metadata") != NULL;
-
-	return strcmp(key, "name") != 0 && (!metadata || strcmp(key, "labels") == 0 || strcmp(key, "annotations") == 0);
+	return strcmp(key, "name") != 0 &&
+	       (!home->metadata || strcmp(key, "labels") == 0 || strcmp(key, "annotations") == 0);
 }
 
 /* Follow a path of members, and a reference wherever there is one. */

@@ -26,12 +26,12 @@ static const char *rules_text(const struct rh_json *row, const char *key)
 }
 
 static struct rh_cel_setting rules_setting(const struct rh_json *definitions, const struct rh_json *schema,
-                                           const struct rh_json *row, enum rh_cel_kind wanted)
+                                           const struct rh_json *row, enum rh_cel_kind result_kind)
 {
 	return (struct rh_cel_setting){.schema = schema,
 	                               .definitions = definitions,
 	                               .optional_old = rh_json_bool(rh_json_get(row, "optionalOldSelf"), false),
-	                               .wanted = wanted};
+	                               .result_kind = result_kind};
 }
 
 /* One step of a fieldPath, ".name" or "['name']". @return what is behind it */
@@ -188,9 +188,9 @@ int rh_schema_rules(struct rh_schema_walk *walk, const struct rh_json *schema, c
 }
 
 static int rules_compile_text(const struct rules_compile *compile, const struct rh_json *schema,
-                              const struct rh_json *row, const char *key, enum rh_cel_kind wanted)
+                              const struct rh_json *row, const char *key, enum rh_cel_kind result_kind)
 {
-	struct rh_cel_setting setting = rules_setting(compile->definitions, schema, row, wanted);
+	struct rh_cel_setting setting = rules_setting(compile->definitions, schema, row, result_kind);
 	const char *text = rh_json_string(rh_json_get(row, key));
 	rh_auto(cel) cel = NULL;
 	int r = text ? rh_cel_compile(text, &setting, &cel, compile->err) : 0;

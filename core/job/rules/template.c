@@ -227,20 +227,20 @@ static void template_check_request(struct rh_findings *findings, const struct rh
 	bool extended = template_is_extended(resource);
 	rh_auto_free char *text = rh_json_text(request);
 	rh_auto_free char *limit_text = NULL;
-	int64_t wanted;
+	int64_t requested;
 	int64_t most;
 
 	if (extended && !limit)
 		template_error(findings, place, "Required value: Limit must be set for non overcommitable resources");
-	if (rh_quantity_from_json(request, &wanted, NULL) != 0 || rh_quantity_from_json(limit, &most, NULL) != 0)
+	if (rh_quantity_from_json(request, &requested, NULL) != 0 || rh_quantity_from_json(limit, &most, NULL) != 0)
 		return;
 	limit_text = rh_json_text(limit);
 	if (!text || !limit_text)
 		findings->failed = true;
-	else if (extended && wanted != most)
+	else if (extended && requested != most)
 		(void)rh_findings_at(findings, RH_FINDING_ERROR, place, "Invalid value: %s: must be equal to %s limit of %s",
 		                     text, resource, limit_text);
-	else if (wanted > most)
+	else if (requested > most)
 		(void)rh_findings_at(findings, RH_FINDING_ERROR, place,
 		                     "Invalid value: %s: must be less than or equal to %s limit of %s", text, resource,
 		                     limit_text);

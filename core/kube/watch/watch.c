@@ -327,10 +327,10 @@ static int watch_on_event(void *arg, struct rh_json *event, struct rh_error *err
 
 static void watch_query_seconds(struct rh_kube_watch *watch, struct rh_str *path)
 {
-	int64_t wanted = WATCH_SECONDS_MIN + watch_draw(watch, WATCH_SECONDS_MAX - WATCH_SECONDS_MIN);
+	int64_t duration = WATCH_SECONDS_MIN + watch_draw(watch, WATCH_SECONDS_MAX - WATCH_SECONDS_MIN);
 	char seconds[24];
 
-	snprintf(seconds, sizeof(seconds), "%" PRId64, watch->broken ? WATCH_SECONDS_TRIAL : wanted);
+	snprintf(seconds, sizeof(seconds), "%" PRId64, watch->broken ? WATCH_SECONDS_TRIAL : duration);
 	rh_kube_path_query(path, "watch", "true");
 	rh_kube_path_query(path, "allowWatchBookmarks", "true");
 	rh_kube_path_query(path, "timeoutSeconds", seconds);

@@ -11,11 +11,11 @@
 /** One pod under check. All borrowed. */
 struct rh_preflight_pod {
 	const struct rh_preflight *all;
-	const char *folder;           /**< of the job's file */
-	const char *namespace_;       /**< of the job */
-	const struct rh_json *spec;   /**< of the pod, with what the plugin adds */
-	const struct rh_json *wanted; /**< of the template: what the user can correct */
-	const char *place;            /**< of the template's spec: "spec.pytorchReplicaSpecs[Master].template.spec" */
+	const char *folder;              /**< of the job's file */
+	const char *namespace_;          /**< of the job */
+	const struct rh_json *spec;      /**< of the pod, with what the plugin adds */
+	const struct rh_json *template_; /**< of the template: what the user can correct */
+	const char *place;               /**< of the template's spec: "spec.pytorchReplicaSpecs[Master].template.spec" */
 	struct rh_findings *findings;
 };
 

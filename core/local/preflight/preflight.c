@@ -28,7 +28,7 @@ static int preflight_position(const struct rh_json *list, const char *name)
 static int preflight_container(const struct rh_preflight_pod *pod, const char *list, const struct rh_json *json,
                                bool after_init)
 {
-	int at = preflight_position(rh_json_get(pod->wanted, list), rh_json_string(rh_json_get(json, "name")));
+	int at = preflight_position(rh_json_get(pod->template_, list), rh_json_string(rh_json_get(json, "name")));
 	rh_auto_free char *place = at < 0 ? NULL : rh_asprintf("%s.%s[%d]", pod->place, list, at);
 	const struct rh_preflight_container container = {pod, json, place, after_init};
 	int r;
@@ -69,7 +69,7 @@ static int preflight_pod(const struct rh_preflight *all, const struct rh_preflig
 	                               .folder = job->folder,
 	                               .namespace_ = job->job->namespace_,
 	                               .spec = rh_json_get(job->pods[index], "spec"),
-	                               .wanted = rh_json_get(spec->template_, "spec"),
+	                               .template_ = rh_json_get(spec->template_, "spec"),
 	                               .findings = findings};
 	int r;
 

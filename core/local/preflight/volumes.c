@@ -243,7 +243,7 @@ static bool volumes_is_mounted(const struct rh_json *pod_spec, const char *name)
 
 int rh_preflight_volumes(const struct rh_preflight_pod *pod)
 {
-	const struct rh_json *volume = rh_json_first(rh_json_get(pod->wanted, "volumes"));
+	const struct rh_json *volume = rh_json_first(rh_json_get(pod->template_, "volumes"));
 	int r = 0;
 
 	for (size_t i = 0; volume && r == 0; volume = rh_json_next(volume), i++) {

@@ -81,16 +81,16 @@ static int folders_open_job(const struct rh_run *run, struct rh_run_job *job, st
 /* An unusable folder that the user configured counts as bad input. */
 static int folders_open_chosen(struct rh_run *run, struct rh_error *err)
 {
-	const char *wanted = run->options->log_dir;
-	int r = rh_dir_make(wanted, 0755, err);
+	const char *log_dir = run->options->log_dir;
+	int r = rh_dir_make(log_dir, 0755, err);
 	char *real;
 
 	if (r < 0)
 		return rh_wrap(err, RH_EINVAL, "folder of logs");
-	real = realpath(wanted, NULL);
+	real = realpath(log_dir, NULL);
 	run->log_dir = rh_strdup(real);
 	if (!real || access(real, W_OK | X_OK) < 0)
-		r = folders_fail(wanted, err);
+		r = folders_fail(log_dir, err);
 	else if (!run->log_dir)
 		r = rh_fail_oom(err);
 	free(real); /* realpath() has it from malloc() */

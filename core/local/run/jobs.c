@@ -6,6 +6,7 @@
 
 #include "base/os/clock.h"
 #include "base/os/file.h"
+#include "host/operations.h"
 #include "job/kind.h"
 #include "job/lookup_files.h"
 #include "job/shown.h"

@@ -63,33 +63,33 @@ static int64_t load_step(struct rh_run *run, int64_t clock)
 	size_t most = rh_runner_alive(run->runner);
 	rh_auto_free struct rh_runner_shim *shims = rh_alloc_array(most + 1, sizeof(*shims));
 	struct rh_usage usage = {0};
-	int64_t wanted;
+	int64_t pause;
 
 	if (!shims || load_look(shims, rh_runner_shims(run->runner, shims, most), &usage) < 0) {
 		rh_usage_deinit(&usage);
 		return LOAD_STEP;
 	}
-	wanted = load_report(run, shims, &usage, clock - (look->at > 0 ? look->at : run->clock_start));
+	pause = load_report(run, shims, &usage, clock - (look->at > 0 ? look->at : run->clock_start));
 	rh_usage_deinit(&look->usage);
 	look->usage = usage;
 	look->at = clock;
-	return wanted;
+	return pause;
 }
 
 void rh_run_load_step(void *arg, int64_t clock)
 {
 	struct rh_run *run = arg;
 	int64_t before = load_thread_time();
-	int64_t wanted;
+	int64_t pause;
 	int64_t cost;
 
 	if (rh_run_load_deadline(run) > clock)
 		return;
-	wanted = load_step(run, clock);
+	pause = load_step(run, clock);
 	cost = (load_thread_time() - before) * LOAD_SHARE;
-	if (wanted != RH_NEVER)
-		wanted = clock + (cost > wanted ? cost : wanted);
-	run->look.due = wanted;
+	if (pause != RH_NEVER)
+		pause = clock + (cost > pause ? cost : pause);
+	run->look.due = pause;
 }
 
 int64_t rh_run_load_deadline(void *arg)

@@ -1,61 +1,50 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Play the lives of v2beta1 MPIJobs against a controller on a real API server, and compare with what the MPI Operator reported.
+"""Play the lives of v2beta1 MPIJobs against a controller on a real API server, and compare with what the MPI Operator
+reported.
 
-usage: play_lives.py API_BASE DIR [GLOB] [--allow FILE] [--without NAME,...]   API_BASE is for example http://127.0.0.1:8001 (kubectl proxy)
+usage: play_lives.py API_BASE DIR [GLOB] [--allow FILE] [--without NAME,...]
 
-Beside the controller there must run kube-controller-manager with the controllers job, ttl-after-finished and garbage-collector
-only, the namespace default must have its default service account, and nothing else may change pods: no kubelet, no fake nodes,
-no scheduler. --allow names the differences file: a JSON list of {"golden": glob, "path": glob on what is printed before the
-colon}. Prints one line per difference and a sum at the end; exit status 0 when all lives are alike.
+API_BASE is for example http://127.0.0.1:8001 (kubectl proxy). Beside the controller there must run
+kube-controller-manager with the controllers job, ttl-after-finished and garbage-collector only, the namespace default
+must have its default service account, and nothing else may change pods: no kubelet, no fake nodes, no scheduler.
+--allow names the differences file: a JSON list of {"golden": glob, "path": glob on what is printed before the colon}.
+Prints one line per difference and a sum at the end; exit status 0 when all lives are alike.
 
 Compared after each step: conditions (type, status, reason, message), replicaStatuses, presence of startTime and
-completionTime, pods with their phase, the launcher Job (suspend, conditions, what may change of its template), hostfile and discover_hosts.sh, the Service's selector, which other
-objects are there; at the end, the set of events on the job. A launcher pod's random suffix is written as its number in order of
-appearance (NAME-launcher.1); pods that somebody deleted and that were made anew bear a "+" for each time.
+completionTime, pods with their phase, the launcher Job (suspend, conditions, what may change of its template), hostfile
+and discover_hosts.sh, the Service's selector, which other objects are there; at the end, the set of events on the job.
+The random suffix of a launcher pod is written as its number in order of appearance (NAME-launcher.1); pods that
+somebody deleted and that were created again have a "+" for each time.
 """
-import datetime
 import fnmatch
 import glob
 import json
 import os
+import pathlib
 import re
 import sys
 import time
-import urllib.error
-import urllib.request
 
 import yaml
 
-LABEL = "training.kubeflow.org/job-name"
-CORE, BATCH = "/api/v1/namespaces/default", "/apis/batch/v1/namespaces/default"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import compare_objects  # noqa: E402
+import player  # noqa: E402
+
+CORE, BATCH = player.CORE, "/apis/batch/v1/namespaces/default"
 GANG = {"volcano": "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups",
         "scheduler-plugins": "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"}
 KINDS = {"ConfigMap": CORE + "/configmaps", "Secret": CORE + "/secrets", "Service": CORE + "/services",
          "Pod": CORE + "/pods", "Job": BATCH + "/jobs", "PodGroup": GANG["scheduler-plugins"]}
 
 
-class Api:
-    def __init__(self, base):
-        self.base = base
-
-    def call(self, method, path, body=None, kind="application/json"):
-        data = None if body is None else json.dumps(body).encode()
-        req = urllib.request.Request(self.base + path, method=method, data=data, headers={"Content-Type": kind})
-        try:
-            with urllib.request.urlopen(req, timeout=120) as f:
-                return f.status, json.load(f)
-        except urllib.error.HTTPError as e:
-            text = e.read()
-            try:
-                return e.code, json.loads(text)
-            except ValueError:
-                return e.code, {"message": text.decode(errors="replace")}
-
+class Api(player.Api):
     def pods(self, name):
-        code, o = self.call("GET", f"{CORE}/pods?labelSelector={LABEL}={name}")
+        code, o = self.call("GET", f"{CORE}/pods?labelSelector={player.LABEL}={name}")
         assert code == 200, o
-        return sorted(o["items"], key=lambda p: (p["metadata"]["creationTimestamp"], int(p["metadata"]["resourceVersion"])))
+        return sorted(o["items"], key=lambda p: (p["metadata"]["creationTimestamp"],
+                                                 int(p["metadata"]["resourceVersion"])))
 
 
 class Names:
@@ -78,33 +67,14 @@ def job_path(job):
     return f"/apis/{job['apiVersion']}/namespaces/default/mpijobs/{job['metadata']['name']}"
 
 
-def now(ahead=0):
-    t = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=ahead)
-    return t.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def set_phase(api, pod, phase, code=None, restarts=0, reason=None, message=None):
-    states = []
-    for c in pod["spec"]["containers"]:
-        running = {"running": {"startedAt": now()}}
-        ended = {"terminated": {"exitCode": code, "reason": "Completed" if code == 0 else "Error",
-                                "startedAt": now(), "finishedAt": now()}}
-        up = phase == "Running"
-        states.append({"name": c["name"], "image": c["image"], "imageID": "", "ready": up, "started": up,
-                       "restartCount": restarts, "state": running if up else ended, "lastState": {}})
-    ready = {"type": "Ready", "status": "True" if phase == "Running" else "False", "lastProbeTime": None,
-             "lastTransitionTime": now()}
-    status = {"phase": phase, "startTime": now(), "containerStatuses": states, "conditions": [ready]}
-    if reason:
-        status.update(reason=reason, message=message)
-    code, o = api.call("PATCH", f"{CORE}/pods/{pod['metadata']['name']}/status", {"status": status},
-                       "application/merge-patch+json")
-    assert code == 200, o
-
-
 def present(api, path):
     code, o = api.call("GET", path)
     return o if code == 200 else None
+
+
+def set_phase(api, pod, phase, code=None, restarts=0, **more):
+    status, o = player.set_phase(api, pod, phase, code, restarts, **more)
+    assert status == 200, o
 
 
 def snapshot(api, job, names):
@@ -255,17 +225,6 @@ def play(api, life, fits):
     return out
 
 
-def differ(path, want, got):
-    if isinstance(want, dict) and isinstance(got, dict):
-        for k in sorted(want.keys() | got.keys()):
-            yield from differ(f"{path}.{k}", want.get(k), got.get(k))
-    elif isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
-        for i, (w, g) in enumerate(zip(want, got)):
-            yield from differ(f"{path}[{i}]", w, g)
-    elif want != got:
-        yield path, want, got
-
-
 def steady(life):
     """Without what is true of one run only: quarrels of two writers, pods made twice from a stale cache."""
     for state in [life.get("afterCreate"), *life.get("afterStep", [])]:
@@ -276,11 +235,6 @@ def steady(life):
     return life
 
 
-def allowed(allow, golden, where):
-    return any(fnmatch.fnmatch(golden, a["golden"]) and fnmatch.fnmatch(where, a["path"].replace("[", "[[]"))
-               for a in allow)
-
-
 def part(life, path):
     """The recorded state that a path names."""
     step = re.fullmatch(r"\.afterStep\[(\d+)\]", path)
@@ -288,12 +242,7 @@ def part(life, path):
 
 
 def main(argv):
-    allow = []
-    if "--allow" in argv:
-        i = argv.index("--allow")
-        with open(argv[i + 1], encoding="utf-8") as f:
-            allow = [entry for entry in json.load(f) if entry.get("suite") == "lives"]
-        del argv[i:i + 2]
+    allow = [entry for entry in compare_objects.take_allowed(argv) if entry.get("suite") == "lives"]
     without = []
     if "--without" in argv:
         i = argv.index("--without")
@@ -312,10 +261,12 @@ def main(argv):
             want = steady(json.load(b))
 
         def unlisted(path, state):
-            return [d for d in differ(path, part(want, path), state) if not allowed(allow, name, name + d[0])]
+            return [d for d in compare_objects.differ(path, part(want, path), state)
+                    if not compare_objects.allowed(allow, name, name + d[0])]
 
         got = steady(json.loads(json.dumps(play(api, life, lambda path, state: state and not unlisted(path, state)))))
-        diffs = [d for d in differ("", want, got) if not allowed(allow, name, name + d[0])]
+        diffs = [d for d in compare_objects.differ("", want, got)
+                 if not compare_objects.allowed(allow, name, name + d[0])]
         for path, w, g in diffs:
             print(f"{name}{path}: V2 {json.dumps(w)[:300]} here {json.dumps(g)[:300]}", flush=True)
         total, alike = total + 1, alike + (not diffs)

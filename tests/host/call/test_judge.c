@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "host/call/reply.h"
 #include "host/call/view.h"
 #include "host/fixture.h"
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "host/call/view.h"
+#include "host/call/reply.h"
 #include "host/fixture.h"
 
 static void reply_assert_blamed(const struct rh_reply *reply, const char *words)

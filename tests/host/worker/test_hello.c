@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "host/call/reply.h"
 #include "host/worker/hello.h"
 
 #include <setjmp.h>
@@ -10,7 +11,6 @@
 
 #include <string.h>
 
-#include "host/call/view.h"
 #include "host/fixture.h"
 #include "host/worker/wire.h"
 

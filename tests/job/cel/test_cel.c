@@ -97,7 +97,7 @@ static int evaluate(const char *text, char *buffer, size_t size)
 	rh_auto_cel_room room = {0};
 	rh_auto(cel) cel = NULL;
 	struct rh_error err = {0};
-	struct rh_cel_setting setting = {.schema = schema, .wanted = RH_CEL_BOOL};
+	struct rh_cel_setting setting = {.schema = schema, .result_kind = RH_CEL_BOOL};
 	struct rh_cel_value value;
 	int r = rh_cel_compile(text, &setting, &cel, &err);
 
@@ -169,7 +169,7 @@ static void test_cel__out_of_memory(void **state)
 	static const char text[] = "self.list.map(x, string(x)).join(',').matches('^[1-9,]+$') && {'a': self.a}.a == 1";
 	rh_auto(json) schema = parsed(schema_text);
 	rh_auto(json) self = parsed(self_text);
-	struct rh_cel_setting setting = {.schema = schema, .wanted = RH_CEL_BOOL};
+	struct rh_cel_setting setting = {.schema = schema, .result_kind = RH_CEL_BOOL};
 	bool done = false;
 
 	(void)state;

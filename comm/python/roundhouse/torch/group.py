@@ -76,7 +76,7 @@ class _Others:
 
     def _checked(self, backend, store):
         """As torch has it under TORCH_DISTRIBUTED_DEBUG=DETAIL: it compares what the ranks post before they run it."""
-        if not shapes.wanted() or not dist.is_gloo_available():
+        if not shapes.enabled() or not dist.is_gloo_available():
             return backend
         _, rank, size, timeout = self._options
         return dist.distributed_c10d._create_process_group_wrapper(backend, NAME, store, rank, size, timeout)
@@ -100,7 +100,7 @@ class Group(dist.ProcessGroup):
         self._store = options.store
         self._others, self._known = _Others(options), None
         self._ranks = list(options.global_ranks_in_group) or list(range(comm.world))
-        self._compares = shapes.wanted()
+        self._compares = shapes.enabled()
         self._monitored = Monitored(options.store, comm.rank, comm.world)
         self._group_name, self._group_desc = "", ""
 

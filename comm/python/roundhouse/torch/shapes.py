@@ -23,7 +23,7 @@ _ALIKE = {
 _SHOWN = 8
 
 
-def wanted():
+def enabled():
     """Whether torch is to compare what its ranks post."""
     return dist.get_debug_level() == dist.DebugLevel.DETAIL
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/commands/plugins/plugins.h"
@@ -21,26 +22,34 @@ static const char *plugins_state(enum rh_plugin_state state)
 	return names[state];
 }
 
-static void plugins_print_kinds(const struct rh_plugin_info *info)
+/* "MPIJob.v1.kubeflow.org", as kubectl takes it: two plugins may serve two versions of one kind. */
+static void plugins_append_kind(struct rh_str *out, const struct rh_kind *kind)
 {
-	for (size_t i = 0; info->kinds && info->kinds[i]; i++)
-		printf("%s%s", i ? "," : "", info->kinds[i]->kind);
+	rh_str_appendf(out, "%s.%s.%s", kind->kind, kind->version, kind->group);
+}
+
+/* All kinds, separated by commas; "-": none. */
+static void plugins_append_kinds(struct rh_str *out, const struct rh_plugin_info *info)
+{
+	for (size_t i = 0; info->kinds && info->kinds[i]; i++) {
+		rh_str_append(out, i ? "," : "");
+		plugins_append_kind(out, info->kinds[i]);
+	}
 	if (!info->kinds || !info->kinds[0])
-		putchar('-');
+		rh_str_append(out, "-");
 }
 
 static void plugins_print_text(const struct rh_host *host)
 {
-	printf("%-14s %-9s %-8s %-24s %s\n", "NAME", "STATE", "RELEASE", "KINDS", "FILE");
+	printf("%-14s %-9s %-8s %-30s %s\n", "NAME", "STATE", "RELEASE", "KINDS", "FILE");
 	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
 		struct rh_plugin_info info = {0};
-		char kinds[256] = "-";
+		rh_auto_str kinds = {0};
 
 		rh_host_plugin(host, i, &info);
-		for (size_t k = 0, at = 0; info.kinds && info.kinds[k] && at < sizeof(kinds); k++)
-			at += (size_t)snprintf(kinds + at, sizeof(kinds) - at, "%s%s", k ? "," : "", info.kinds[k]->kind);
-		printf("%-14s %-9s %-8s %-24s %s\n", info.name, plugins_state(info.state), *info.release ? info.release : "-",
-		       kinds, info.path);
+		plugins_append_kinds(&kinds, &info);
+		printf("%-14s %-9s %-8s %-30s %s\n", info.name, plugins_state(info.state), *info.release ? info.release : "-",
+		       rh_str_text(&kinds), info.path);
 		if (*info.reason)
 			printf("  %s\n", info.reason);
 	}
@@ -52,8 +61,12 @@ static int plugins_json_row(struct rh_json *list, const struct rh_plugin_info *i
 	struct rh_json *kinds = row ? rh_json_ensure_array(row, "kinds") : NULL;
 	int r = kinds ? 0 : RH_ENOMEM;
 
-	for (size_t i = 0; info->kinds && info->kinds[i] && r == 0; i++)
-		r = rh_json_append(kinds, rh_json_new_string(info->kinds[i]->kind));
+	for (size_t i = 0; info->kinds && info->kinds[i] && r == 0; i++) {
+		rh_auto_str kind = {0};
+
+		plugins_append_kind(&kind, info->kinds[i]);
+		r = rh_json_append(kinds, kind.failed ? NULL : rh_json_new_string(rh_str_text(&kind)));
+	}
 	if (r < 0 || rh_json_set_string(row, "name", info->name) < 0 ||
 	    rh_json_set_string(row, "state", plugins_state(info->state)) < 0 ||
 	    rh_json_set_string(row, "release", info->release) < 0 || rh_json_set_string(row, "file", info->path) < 0 ||
@@ -97,6 +110,7 @@ static int plugins_check(const struct rh_cli *cli, const char *file, struct rh_e
 {
 	rh_auto(config) config = rh_config_new();
 	rh_auto(host) host = NULL;
+	rh_auto_str kinds = {0};
 	struct rh_plugin_info info = {0};
 	const char *isolation = rh_cli_option(cli, "plugin-isolation");
 	int r = config ? rh_host_new(config, &host, err) : rh_fail_oom(err);
@@ -110,11 +124,10 @@ static int plugins_check(const struct rh_cli *cli, const char *file, struct rh_e
 	if (r < 0)
 		return r;
 	rh_host_plugin(host, 0, &info);
-	printf("%s: plugin \"%s\" %s fits plugin ABI %d.%d and serves ", file, info.name, info.release, RH_ABI_MAJOR,
-	       RH_ABI_MINOR);
-	plugins_print_kinds(&info);
-	putchar('\n');
-	return 0;
+	plugins_append_kinds(&kinds, &info);
+	printf("%s: plugin \"%s\" %s fits plugin ABI %d.%d and serves %s\n", file, info.name, info.release, RH_ABI_MAJOR,
+	       RH_ABI_MINOR, rh_str_text(&kinds));
+	return kinds.failed ? rh_fail_oom(err) : 0;
 }
 
 static int plugins_check_operand(const struct rh_cli *cli, struct rh_error *err)
