@@ -103,12 +103,9 @@ static void diagnosis_latest(const struct rh_comm_latest *latest, char *text, si
 
 static void diagnosis_blame(struct rh_comm_server *server, int32_t rank, enum fault fault, bool first)
 {
-	static const char *const words[] = {[FAULT_ABSENT] = "has not come",
-	                                    [FAULT_SILENT] = "stopped or throttled",
-	                                    [FAULT_LEFT] = "has left",
-	                                    [FAULT_BEHIND] = "has not posted it",
-	                                    [FAULT_BUSY] = "has not posted it",
-	                                    [FAULT_MUTE] = "does not answer"};
+	static const char *const words[] = {[FAULT_ABSENT] = "has not come",    [FAULT_SILENT] = "stopped or throttled",
+	                                    [FAULT_LEFT] = "has left",          [FAULT_BEHIND] = "has not posted it",
+	                                    [FAULT_BUSY] = "has not posted it", [FAULT_MUTE] = "does not answer"};
 	const struct rh_comm_end *end = &server->inquiry.end;
 	const struct server_peer *peer = server->inquiry.peers[rank];
 	bool behind = fault == FAULT_BEHIND || fault == FAULT_BUSY;

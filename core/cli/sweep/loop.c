@@ -76,8 +76,9 @@ static int loop_report(struct loop_work *work, size_t number, const char *state,
 static double loop_seconds(const struct rh_kept *kept)
 {
 	int64_t span = kept->ended_at > kept->started_at ? kept->ended_at - kept->started_at : 0;
+	int64_t milliseconds = (span + LOOP_MILLISECOND / 2) / LOOP_MILLISECOND;
 
-	return (double)((span + LOOP_MILLISECOND / 2) / LOOP_MILLISECOND) / 1000;
+	return (double)milliseconds / 1000;
 }
 
 /* Record how a trial ended. @param kept its run; without a state: it was not kept */

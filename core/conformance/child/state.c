@@ -122,8 +122,8 @@ static uint64_t state_timers(void)
 	return armed;
 }
 
-/** How sums of doubles are rounded, by what becomes of a fraction of a digit. fegetround() would make every command load
- * libm. */
+/** How sums of doubles are rounded, by what becomes of a fraction of a digit. fegetround() would make every command
+ * load libm. */
 static int state_rounding(void)
 {
 	volatile double one = 1, fraction = DBL_EPSILON / 8;

@@ -357,7 +357,8 @@ static void test_schema__what_an_object_needs(void **state)
 
 static void test_schema__out_of_memory_of_what_is_needed(void **state)
 {
-	static const char text[] = "spec: {tryReplicaSpecs: {Worker: {template: {spec: {containers: [{env: [{name: a}]}]}}}}}";
+	static const char text[] =
+		"spec: {tryReplicaSpecs: {Worker: {template: {spec: {containers: [{env: [{name: a}]}]}}}}}";
 	rh_auto(json) documents = NULL;
 	int r = RH_ENOMEM;
 
