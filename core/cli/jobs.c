@@ -23,7 +23,8 @@ struct jobs_reading {
 /* What the objects of a kind are held against. */
 struct jobs_schema {
 	const struct rh_kind *kind;
-	struct rh_json *document;
+	struct rh_json *document; /* with what the objects so far need */
+	bool whole;               /* with all else, too */
 };
 
 static bool jobs_has_kind(const struct rh_host *host, const char *kind)
@@ -63,8 +64,8 @@ static void jobs_print_findings(const struct rh_findings *findings, const char *
 }
 
 /* @return 0, RH_EPLUGIN or RH_ENOMEM. @param[out] ret_schema borrowed */
-static int jobs_schema_of(struct jobs_reading *reading, const struct rh_kind *kind, const struct rh_json **ret_schema,
-                          struct rh_error *err)
+static int jobs_schema_of(const struct jobs_reading *reading, const struct rh_kind *kind,
+                          struct jobs_schema **ret_schema, struct rh_error *err)
 {
 	struct jobs_schema *schema = reading->schemas;
 	int r = 0;
@@ -72,26 +73,55 @@ static int jobs_schema_of(struct jobs_reading *reading, const struct rh_kind *ki
 	while (schema->kind && schema->kind != kind)
 		schema++;
 	if (!schema->kind)
-		r = rh_schema_of_kind_here(kind, &schema->document, err);
+		r = rh_schema_of_kind_bare(kind, &schema->document, err);
 	if (r < 0)
 		return r;
 	schema->kind = kind;
-	*ret_schema = schema->document;
+	*ret_schema = schema;
 	return 0;
 }
 
-/* A field that nobody reads is mostly misspelt. An API server drops it with a warning, so the job goes on here, too. */
-static int jobs_find_unknown(struct jobs_reading *reading, const struct rh_job *job, struct rh_findings *findings,
-                             struct rh_error *err)
+static int jobs_make_whole(struct jobs_schema *schema, struct rh_error *err)
 {
-	const struct rh_json *schema = NULL;
-	rh_auto_findings all = {0};
-	int r = jobs_schema_of(reading, job->kind, &schema, err);
+	struct rh_json *document = NULL;
+	int r = rh_schema_of_kind_here(schema->kind, &document, err);
 
 	if (r < 0)
 		return r;
-	if (rh_schema_check(schema, job->object, RH_SCHEMA_FIELDS, &all) < 0)
-		return rh_fail_oom(err);
+	rh_json_free(schema->document);
+	schema->document = document;
+	schema->whole = true;
+	return 0;
+}
+
+/* Most jobs have nothing to find. What there is, is found again with all fields that Kubernetes has, for the advice. */
+static int jobs_check_fields(struct jobs_schema *schema, const struct rh_json *object, struct rh_findings *findings,
+                             struct rh_error *err)
+{
+	rh_auto_findings first = {0};
+	int r = schema->whole ? 0 : rh_schema_add_used(schema->document, object, err);
+
+	if (r == 0 && !schema->whole && rh_schema_check(schema->document, object, RH_SCHEMA_FIELDS, &first) < 0)
+		r = rh_fail_oom(err);
+	if (r == 0 && first.count > 0)
+		r = jobs_make_whole(schema, err);
+	if (r == 0 && schema->whole && rh_schema_check(schema->document, object, RH_SCHEMA_FIELDS, findings) < 0)
+		r = rh_fail_oom(err);
+	return r;
+}
+
+/* A field that nobody reads is mostly misspelt. An API server drops it with a warning, so the job goes on here, too. */
+static int jobs_find_unknown(const struct jobs_reading *reading, const struct rh_job *job, struct rh_findings *findings,
+                             struct rh_error *err)
+{
+	struct jobs_schema *schema = NULL;
+	rh_auto_findings all = {0};
+	int r = jobs_schema_of(reading, job->kind, &schema, err);
+
+	if (r == 0)
+		r = jobs_check_fields(schema, job->object, &all, err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < all.count; i++) {
 		if (rh_starts_with(all.items[i].detail, RH_SCHEMA_UNKNOWN))
 			(void)rh_findings_add(findings, RH_FINDING_WARNING, all.items[i].path, "%s", all.items[i].detail);

@@ -34,6 +34,8 @@ static bool files_is_one(const char *a, const char *b)
 {
 	struct stat one, other;
 
+	if (strcmp(a, b) == 0)
+		return true;
 	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 

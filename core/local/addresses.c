@@ -75,9 +75,7 @@ static void addresses_set_taken(struct rh_address_pool *pool, int32_t port, bool
 	pool->taken[port / 8] = (uint8_t)(taken ? pool->taken[port / 8] | bit : pool->taken[port / 8] & ~bit);
 }
 
-/* Without SO_REUSEADDR also ports count as used on which connections have just ended: servers that do not set it either
- * could not start there. */
-static bool addresses_bind_all(int32_t port)
+bool rh_address_is_free(int32_t port)
 {
 	struct sockaddr_in6 to = {
 		.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = IN6ADDR_ANY_INIT};
@@ -107,7 +105,7 @@ static bool addresses_hold(struct rh_address_pool *pool, int32_t port)
 {
 	if (addresses_is_taken(pool, port) || !rh_locks_take(pool->locks, RH_LOCK_PORT + port))
 		return false;
-	if (!addresses_bind_all(port)) {
+	if (!rh_address_is_free(port)) {
 		rh_locks_drop(pool->locks, RH_LOCK_PORT + port);
 		return false;
 	}

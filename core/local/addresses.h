@@ -9,6 +9,9 @@
 #ifndef RH_LOCAL_ADDRESSES_H
 #define RH_LOCAL_ADDRESSES_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -30,6 +33,13 @@ struct rh_address_options {
 	rh_address_note_fn *note; /**< may be NULL */
 	void *arg;
 };
+
+/**
+ * Bind a socket to the port, and let go of it. Without SO_REUSEADDR also ports count as used on which connections have
+ * just ended: servers that do not set it either could not start there.
+ * @return whether no process has the port bound on any interface
+ */
+bool rh_address_is_free(int32_t port);
 
 /** Create a pool. @param[out] ret_pool owned by the caller. @return 0, RH_EINVAL (no port in the range) or RH_ENOMEM */
 int rh_address_pool_new(const struct rh_address_options *options, struct rh_address_pool **ret_pool,

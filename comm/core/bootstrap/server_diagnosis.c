@@ -28,8 +28,11 @@
 #define BLAMED_MOST 8
 #define LABEL_ROOM 120
 
-/* Faults of a rank, the worst first: who waits for others itself is less to blame. */
-enum fault { FAULT_ABSENT, FAULT_SILENT, FAULT_LEFT, FAULT_BEHIND, FAULT_BUSY, FAULTS };
+/* Faults of a rank, the worst first: who waits for others itself is less to blame, and least a rank 0 that does not
+ * answer. */
+enum fault { FAULT_ABSENT, FAULT_SILENT, FAULT_LEFT, FAULT_BEHIND, FAULT_BUSY, FAULT_MUTE, FAULTS };
+/* The server runs in its process: that is not stopped while the server looks. */
+#define SERVER_RANK 0
 
 static int32_t diagnosis_count(const struct rh_comm_server *server)
 {
@@ -58,7 +61,7 @@ static enum fault diagnosis_fault(const struct rh_comm_server *server, int32_t r
 	if (peer->stage == SERVER_LEFT)
 		return FAULT_LEFT;
 	if (peer->answered < server->inquiry.since)
-		return FAULT_SILENT;
+		return rank == SERVER_RANK ? FAULT_MUTE : FAULT_SILENT;
 	if (peer->answer.reached >= server->inquiry.end.query.needed)
 		return FAULTS;
 	return peer->answer.latest.open ? FAULT_BUSY : FAULT_BEHIND;
@@ -100,11 +103,9 @@ static void diagnosis_latest(const struct rh_comm_latest *latest, char *text, si
 
 static void diagnosis_blame(struct rh_comm_server *server, int32_t rank, enum fault fault, bool first)
 {
-	static const char *const words[] = {[FAULT_ABSENT] = "has not come",
-	                                    [FAULT_SILENT] = "stopped or throttled",
-	                                    [FAULT_LEFT] = "has left",
-	                                    [FAULT_BEHIND] = "has not posted it",
-	                                    [FAULT_BUSY] = "has not posted it"};
+	static const char *const words[] = {[FAULT_ABSENT] = "has not come",    [FAULT_SILENT] = "stopped or throttled",
+	                                    [FAULT_LEFT] = "has left",          [FAULT_BEHIND] = "has not posted it",
+	                                    [FAULT_BUSY] = "has not posted it", [FAULT_MUTE] = "does not answer"};
 	const struct rh_comm_end *end = &server->inquiry.end;
 	const struct server_peer *peer = server->inquiry.peers[rank];
 	bool behind = fault == FAULT_BEHIND || fault == FAULT_BUSY;

@@ -44,6 +44,7 @@ struct library_object {
 	const char *path;                    /* as it was found */
 	char rpath[PATH_MAX];                /* "": none */
 	char runpath[PATH_MAX];
+	bool names_files; /* it needs a library by its path */
 };
 
 static int library_follow(struct library_object *object, int fd);
@@ -56,7 +57,19 @@ static int library_keep_path(void *arg, int64_t tag, const char *text)
 		(void)snprintf(object->rpath, sizeof(object->rpath), "%s", text);
 	else if (tag == DT_RUNPATH)
 		(void)snprintf(object->runpath, sizeof(object->runpath), "%s", text);
+	else if (tag == DT_NEEDED && strchr(text, '/'))
+		object->names_files = true;
 	return 0;
+}
+
+/* @return whether the system's folders alone give what the object needs */
+static bool library_is_plain(const struct library_object *object)
+{
+	for (const struct library_object *at = object; at; at = at->parent) {
+		if (at->rpath[0] || at->runpath[0])
+			return false;
+	}
+	return !object->names_files;
 }
 
 /* The folder of a list that starts at *at, with $ORIGIN filled in; moves *at behind it. @return 0, or -1: it is refused
@@ -238,7 +251,7 @@ static int library_follow(struct library_object *object, int fd)
 
 	if (r == 0)
 		r = library_each_folder(object, library_check_folder, NULL);
-	if (r == 0)
+	if (r == 0 && !library_is_plain(object))
 		r = rh_elf_each_link(fd, library_check_needed, object);
 	if (r < 0 && !object->walk->why[0])
 		(void)snprintf(object->walk->why, object->walk->room, "\"%s\": its dynamic section contradicts itself",

@@ -24,6 +24,11 @@ struct trust {
 	size_t room;
 };
 
+static bool trust_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 static void trust_learn_writers(struct trust *trust, const char *path)
 {
 	struct stat st;
@@ -32,18 +37,37 @@ static void trust_learn_writers(struct trust *trust, const char *path)
 		trust->writers = st.st_gid;
 }
 
+/* The path of @p self without links. What a link of the kernel says has none, as long as the file is still there; to
+ * look for links in each part of it would be most of the cost of a check. */
+static bool trust_find_self(struct trust *trust, const char *self, const struct stat *is)
+{
+	ssize_t length = strncmp(self, "/proc/self/", 11) == 0 ? readlink(self, trust->self, sizeof(trust->self)) : -1;
+	struct stat named;
+
+	if (length > 0 && (size_t)length < sizeof(trust->self)) {
+		trust->self[length] = '\0';
+		if (stat(trust->self, &named) == 0 && trust_is_same(&named, is))
+			return true;
+	}
+	return realpath(self, trust->self) != NULL;
+}
+
 static void trust_learn(struct trust *trust, const char *self)
 {
 	char folder[PATH_MAX];
 	struct stat st;
 
-	if (self && stat(self, &st) == 0)
-		trust->owner = st.st_uid;
-	if (!self || !realpath(self, trust->self)) {
+	if (!self || stat(self, &st) < 0) {
 		trust->self[0] = '\0';
 		return;
 	}
-	trust_learn_writers(trust, trust->self);
+	trust->owner = st.st_uid;
+	if (!trust_find_self(trust, self, &st)) {
+		trust->self[0] = '\0';
+		return;
+	}
+	if (st.st_mode & S_IWGRP)
+		trust->writers = st.st_gid;
 	memcpy(folder, trust->self, sizeof(folder));
 	*strrchr(folder, '/') = '\0';
 	trust_learn_writers(trust, folder[0] ? folder : "/");
@@ -120,15 +144,32 @@ static int trust_enter(const struct trust *trust, int before, const char *name, 
 	return -1;
 }
 
+/* @return how many bytes of the path are the lowest folder that holds self, too, with the '/' behind it; at least 1.
+ * What is above that needs no look: who can write there can replace self. */
+static size_t trust_shared(const struct trust *trust, const char *real)
+{
+	size_t shared = 1;
+
+	for (size_t i = 1; trust->self[0] && real[i] && real[i] == trust->self[i]; i++) {
+		if (real[i] == '/')
+			shared = i + 1;
+	}
+	return shared;
+}
+
 /* Go down to the folder of the file. @return it, or -1 */
 static int trust_enter_folder(const struct trust *trust, const char *real)
 {
+	size_t shared = trust_shared(trust, real);
 	char path[PATH_MAX];
-	int fd = trust_enter(trust, -1, "/", "/");
 	char *at;
+	int fd;
 
+	memcpy(path, real, shared);
+	path[shared == 1 ? 1 : shared - 1] = '\0';
+	fd = trust_enter(trust, -1, path, path);
 	memcpy(path, real, strlen(real) + 1);
-	for (char *name = path + 1; fd >= 0 && (at = strchr(name, '/')); name = at + 1) {
+	for (char *name = path + shared; fd >= 0 && (at = strchr(name, '/')); name = at + 1) {
 		*at = '\0';
 		fd = trust_enter(trust, fd, name, path);
 		*at = '/';
@@ -155,13 +196,61 @@ static int trust_open_file(const struct trust *trust, int folder, const char *re
 	return -1;
 }
 
+/* Take "." and ".." out of an absolute path as if it had no links. @return whether it is one */
+static bool trust_clean(const char *path, char clean[PATH_MAX])
+{
+	size_t length = 0;
+
+	if (path[0] != '/' || strlen(path) >= PATH_MAX)
+		return false;
+	for (const char *part = path + 1, *end; *part; part = end + (*end == '/')) {
+		end = part + strcspn(part, "/");
+		if (end == part || (end == part + 1 && part[0] == '.'))
+			continue;
+		if (end == part + 2 && strncmp(part, "..", 2) == 0) {
+			while (length > 0 && clean[--length] != '/')
+				;
+			continue;
+		}
+		clean[length++] = '/';
+		memcpy(clean + length, part, (size_t)(end - part));
+		length += (size_t)(end - part);
+	}
+	clean[length] = '\0';
+	return length > 0;
+}
+
+/* @param real a path without links: the way down follows none */
+static int trust_open_real(const struct trust *trust, const char *real)
+{
+	int folder = trust_enter_folder(trust, real);
+
+	return folder < 0 ? -1 : trust_open_file(trust, folder, real);
+}
+
+/*
+ * Most paths have no links. Then the way down is all that has to be looked at, and not each part once before it.
+ * @param is what has to be found there
+ * @return the descriptor; -1: it has links, or is refused
+ */
+static int trust_open_clean(const struct trust *trust, const char *path, const struct stat *is, char ret_real[PATH_MAX])
+{
+	int fd = trust_clean(path, ret_real) ? trust_open_real(trust, ret_real) : -1;
+	struct stat st;
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && trust_is_same(&st, is)))
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
 int rh_trust_open(const char *path, const char *self, char ret_real[PATH_MAX], char *ret_why, size_t room)
 {
 	struct trust trust = {.writers = TRUST_NO_GROUP, .why = ret_why, .room = room};
 	struct stat st;
-	int folder;
+	int fd;
 
-	if (!realpath(path, ret_real) || stat(ret_real, &st) < 0) {
+	if (stat(path, &st) < 0) {
 		(void)snprintf(ret_why, room, "cannot open it: %s", strerror(errno));
 		return -1;
 	}
@@ -170,8 +259,14 @@ int rh_trust_open(const char *path, const char *self, char ret_real[PATH_MAX], c
 		return -1;
 	}
 	trust_learn(&trust, self);
-	folder = trust_enter_folder(&trust, ret_real);
-	return folder < 0 ? -1 : trust_open_file(&trust, folder, ret_real);
+	fd = trust_open_clean(&trust, path, &st, ret_real);
+	if (fd >= 0)
+		return fd;
+	if (!realpath(path, ret_real)) {
+		(void)snprintf(ret_why, room, "cannot open it: %s", strerror(errno));
+		return -1;
+	}
+	return trust_open_real(&trust, ret_real);
 }
 
 /* The nearest folder that exists, without links. @return 0, or -1 when there is none */

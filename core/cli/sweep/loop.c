@@ -2,7 +2,6 @@
 #include "cli/sweep/loop.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +21,8 @@ struct loop_child {
 	size_t number;
 };
 
+/* The unit of what a result says of its time. */
+#define LOOP_MILLISECOND (RH_SECOND / 1000)
 /* Time after which the row of the trials that run is written again. */
 #define LOOP_STEP (2 * RH_SECOND)
 
@@ -75,8 +76,9 @@ static int loop_report(struct loop_work *work, size_t number, const char *state,
 static double loop_seconds(const struct rh_kept *kept)
 {
 	int64_t span = kept->ended_at > kept->started_at ? kept->ended_at - kept->started_at : 0;
+	int64_t milliseconds = (span + LOOP_MILLISECOND / 2) / LOOP_MILLISECOND;
 
-	return round((double)span * 1000 / (double)RH_SECOND) / 1000;
+	return (double)milliseconds / 1000;
 }
 
 /* Record how a trial ended. @param kept its run; without a state: it was not kept */

@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fenv.h>
+#include <float.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -122,6 +122,15 @@ static uint64_t state_timers(void)
 	return armed;
 }
 
+/** How sums of doubles are rounded, by what becomes of a fraction of a digit. fegetround() would make every command
+ * load libm. */
+static int state_rounding(void)
+{
+	volatile double one = 1, fraction = DBL_EPSILON / 8;
+
+	return (one + fraction > one) | (one - fraction < one) << 1 | (-one - fraction < -one) << 2;
+}
+
 static void state_look(const struct rh_state *state, struct state_look *look)
 {
 	const char *locale = setlocale(LC_ALL, NULL);
@@ -138,7 +147,7 @@ static void state_look(const struct rh_state *state, struct state_look *look)
 	look->timers = state_timers();
 	look->mask = umask(0);
 	(void)umask(look->mask);
-	look->rounding = fegetround();
+	look->rounding = state_rounding();
 }
 
 /** Standard output and standard error become a pipe; a full one fails writes instead of blocking them. */

@@ -55,6 +55,17 @@ int rh_schema_of_kind(const struct rh_kind *kind, const struct rh_json *pod, str
 /** rh_schema_of_kind() with the pod templates that this build carries. @return likewise */
 int rh_schema_of_kind_here(const struct rh_kind *kind, struct rh_json **ret_document, struct rh_error *err);
 /**
+ * As rh_schema_of_kind_here(), without the definitions of pods, to which rh_schema_add_used() adds: most of the cost is
+ * to parse them, and a job uses few. @return likewise
+ */
+int rh_schema_of_kind_bare(const struct rh_kind *kind, struct rh_json **ret_document, struct rh_error *err);
+/**
+ * Add the definitions that the fields of an object lead to. rh_schema_check() then finds something in it if it does so
+ * with rh_schema_of_kind_here(), whose advice may name more. @param document of rh_schema_of_kind_bare()
+ * @return 0 or RH_ENOMEM
+ */
+int rh_schema_add_used(struct rh_json *document, const struct rh_json *object, struct rh_error *err);
+/**
  * Make the schema document of a definition that is no kind of jobs (a row of rh_plugin.resources), with metadata of
  * @p pod. @param[out] ret_document owned by the caller. @return 0 or RH_ENOMEM
  */

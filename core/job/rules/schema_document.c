@@ -274,6 +274,16 @@ int rh_schema_of_kind_here(const struct rh_kind *kind, struct rh_json **ret_docu
 	return r;
 }
 
+int rh_schema_of_kind_bare(const struct rh_kind *kind, struct rh_json **ret_document, struct rh_error *err)
+{
+	rh_auto(json) document = rh_json_new_object();
+	int r = rh_json_ensure_object(document, "definitions") ? document_add_kind(kind, document, err) : rh_fail_oom(err);
+
+	if (r == 0)
+		*ret_document = rh_take(document);
+	return r;
+}
+
 int rh_schema_of_resource(const struct rh_json *resource, const struct rh_json *pod, struct rh_json **ret_document,
                           struct rh_error *err)
 {

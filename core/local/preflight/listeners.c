@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "local/addresses.h"
 
 /* Largest table of sockets that is read, in bytes; a line has 150. */
 #define LISTENERS_TABLE_MAX ((size_t)16 * 1024 * 1024)
@@ -198,6 +199,9 @@ bool rh_preflight_listener(void *arg, int32_t port, bool everywhere, char who[RH
 	unsigned long inode;
 
 	(void)arg;
+	/* to see that a port can be taken costs a tenth of a look at all that listen */
+	if (rh_address_is_free(port))
+		return false;
 	if (!rh_listeners_ask(port, everywhere, &inode))
 		inode = rh_listeners_read(port, everywhere);
 	if (inode != 0)

@@ -79,12 +79,13 @@ static int64_t load_step(struct rh_run *run, int64_t clock)
 void rh_run_load_step(void *arg, int64_t clock)
 {
 	struct rh_run *run = arg;
-	int64_t before = load_thread_time();
+	int64_t before;
 	int64_t pause;
 	int64_t cost;
 
 	if (rh_run_load_deadline(run) > clock)
 		return;
+	before = load_thread_time();
 	pause = load_step(run, clock);
 	cost = (load_thread_time() - before) * LOAD_SHARE;
 	if (pause != RH_NEVER)

@@ -145,6 +145,54 @@ static void test_trust__links(void **state)
 	assert_trust(link, NULL, "by every user");
 }
 
+/* Opens what the kernel finds under a path, and says its name without links. */
+static void assert_real(const char *path, const char *self, const char *real)
+{
+	char found[PATH_MAX], why[512] = "";
+	struct stat st, named;
+	int fd = rh_trust_open(path, self, found, why, sizeof(why));
+
+	if (fd < 0 || strcmp(found, real) != 0)
+		fail_msg("%s: %d, \"%s\", not \"%s\": %s", path, fd, fd < 0 ? "" : found, real, why);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(stat(path, &named), 0);
+	assert_true(st.st_dev == named.st_dev && st.st_ino == named.st_ino);
+	assert_int_equal(close(fd), 0);
+}
+
+/* ".." behind a link is not the folder that the link is in. */
+static void test_trust__the_way_back_from_a_link(void **state)
+{
+	char path[400], deeper[320], above[320];
+	auto_place place;
+
+	(void)state;
+	place_open(&place);
+	(void)snprintf(deeper, sizeof(deeper), "%s/x", place.outer);
+	(void)snprintf(above, sizeof(above), "%s/x", place.root);
+	assert_int_equal(rh_file_write_atomic(deeper, "1", 1, 0644, NULL), 0);
+	assert_int_equal(rh_file_write_atomic(above, "2", 1, 0644, NULL), 0);
+	assert_int_equal(chmod(deeper, 0644) | chmod(above, 0644), 0);
+	(void)snprintf(path, sizeof(path), "%s/link", place.root);
+	assert_int_equal(symlink("outer/inner", path), 0);
+	(void)snprintf(path, sizeof(path), "%s/link/../x", place.root);
+	assert_real(path, NULL, deeper);
+	assert_real(path, above, deeper);
+	(void)snprintf(path, sizeof(path), "%s/link/file", place.root);
+	assert_real(path, above, place.file);
+	(void)snprintf(path, sizeof(path), "%s/.//outer/inner/../../outer/./inner//file", place.root);
+	assert_real(path, above, place.file);
+	/* what is not a folder has no way back: the kernel finds nothing */
+	(void)snprintf(path, sizeof(path), "%s/../inner/file", deeper);
+	assert_trust(path, NULL, "cannot open it: Not a directory");
+	/* with the program in that folder, what is above it needs no look; the way below it does */
+	assert_int_equal(chmod(place.root, 0777), 0);
+	assert_real(place.file, above, place.file);
+	assert_int_equal(chmod(place.outer, 0777), 0);
+	assert_trust(place.file, above, place.outer);
+	assert_real(place.file, deeper, place.file);
+}
+
 static void test_trust__what_is_no_file(void **state)
 {
 	char path[320];
@@ -168,6 +216,7 @@ int main(void)
 		cmocka_unit_test(test_trust__who_may_write_the_program_may_write_this),
 		cmocka_unit_test(test_trust__another_user),
 		cmocka_unit_test(test_trust__links),
+		cmocka_unit_test(test_trust__the_way_back_from_a_link),
 		cmocka_unit_test(test_trust__what_is_no_file),
 	};
 

@@ -4,6 +4,7 @@
  * the place where an author would make the mistake.
  */
 #include <fcntl.h>
+#include <fenv.h>
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
@@ -67,6 +68,7 @@ enum broken_rule {
 	SIGNAL_INIT,
 	LIMIT_POD,
 	UMASK_POD,
+	ROUNDING_POD,
 	JSON_QUOTE,
 	JSON_EDIT,
 	WRONG_SERVICE,
@@ -306,6 +308,8 @@ static void broken_harm_process(void)
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	if (broken(UMASK_POD))
 		(void)umask(0);
+	if (broken(ROUNDING_POD))
+		(void)fesetround(FE_TOWARDZERO);
 	if (broken(DESCRIPTOR_POD) && dup(0) < 0)
 		return;
 	if (broken(OUTPUT_POD))

@@ -310,6 +310,73 @@ static void test_schema__of_this_build(void **state)
 	assert_null(rh_json_at(made, "definitions.PodMetadata"));
 }
 
+/* Nothing is found with the definitions that an object needs that is not found with all, or the other way round. */
+static void test_schema__what_an_object_needs(void **state)
+{
+	static const char *const others[] = {
+		"spec: {}",
+		"spec: {tryReplicaSpecs: {Worker: {template: {metadata: {labels: {a: b}}, spec: {containers: [{env: [{name: a,"
+		" valueFrom: {fieldRef: {fieldPath: a}}}], resources: {limits: {cpu: 1}}}], volumes: [{name: a, emptyDir: {}}],"
+		" affinity: null}}}}}",
+		"spec: {tryReplicaSpecs: {Worker: {template: {spec: {containers: [{envs: []}], volumes: [{emptydir: {}}]}}}}}",
+		"spec: {tryReplicaSpecs: {Worker: {template: {spec: {containers: 3}}}}}",
+	};
+	const size_t row_count = sizeof(rows) / sizeof(*rows);
+	rh_auto(json) grown = NULL;
+	rh_auto(json) whole = NULL;
+
+	(void)state;
+	assert_int_equal(rh_schema_of_kind_here(&kind, &whole, NULL), 0);
+	assert_int_equal(rh_schema_of_kind_bare(&kind, &grown, NULL), 0);
+	assert_null(rh_json_at(grown, "definitions.PodSpec"));
+	for (size_t i = 0; i < row_count + sizeof(others) / sizeof(*others); i++) {
+		const char *text = i < row_count ? rows[i].text : others[i - row_count];
+		rh_auto(json) documents = NULL;
+		rh_auto(json) alone = NULL;
+		rh_auto_findings want = {0}, found = {0}, found_alone = {0};
+
+		print_message("object: %s\n", text);
+		assert_int_equal(rh_yaml_parse(text, strlen(text), &documents, NULL), 0);
+		assert_int_equal(rh_schema_check(whole, rh_json_first(documents), RH_SCHEMA_FIELDS, &want), 0);
+		assert_int_equal(rh_schema_add_used(grown, rh_json_first(documents), NULL), 0);
+		assert_int_equal(rh_schema_check(grown, rh_json_first(documents), RH_SCHEMA_FIELDS, &found), 0);
+		assert_int_equal(rh_schema_of_kind_bare(&kind, &alone, NULL), 0);
+		assert_int_equal(rh_schema_add_used(alone, rh_json_first(documents), NULL), 0);
+		assert_int_equal(rh_schema_check(alone, rh_json_first(documents), RH_SCHEMA_FIELDS, &found_alone), 0);
+		assert_int_equal(found.count, want.count);
+		assert_int_equal(found_alone.count, want.count);
+		for (size_t k = 0; k < want.count; k++)
+			assert_string_equal(found_alone.items[k].path, want.items[k].path);
+	}
+	/* each as the document of all has it, and none that nothing led to */
+	for (const struct rh_json *one = rh_json_first(rh_json_get(grown, "definitions")); one; one = rh_json_next(one))
+		assert_true(rh_json_equal(one, rh_json_get(rh_json_get(whole, "definitions"), rh_json_key(one))));
+	assert_non_null(rh_json_at(grown, "definitions.EmptyDirVolumeSource"));
+	assert_null(rh_json_at(grown, "definitions.NodeAffinity"));
+}
+
+static void test_schema__out_of_memory_of_what_is_needed(void **state)
+{
+	static const char text[] =
+		"spec: {tryReplicaSpecs: {Worker: {template: {spec: {containers: [{env: [{name: a}]}]}}}}}";
+	rh_auto(json) documents = NULL;
+	int r = RH_ENOMEM;
+
+	(void)state;
+	assert_int_equal(rh_yaml_parse(text, sizeof(text) - 1, &documents, NULL), 0);
+	for (long n = 0; r == RH_ENOMEM && n < 100000; n = n < 40 ? n + 1 : n + n / 7) {
+		struct rh_json *document = NULL;
+
+		(void)rh_mem_fail_after(n);
+		r = rh_schema_of_kind_bare(&kind, &document, NULL);
+		if (r == 0)
+			r = rh_schema_add_used(document, rh_json_first(documents), NULL);
+		(void)rh_mem_fail_after(-1);
+		rh_json_free(document);
+	}
+	assert_int_equal(r, 0);
+}
+
 static void test_schema__out_of_memory(void **state)
 {
 	static const char text[] = "spec: {moed: fast, pairs: [{value: 1}], any: {}, one: {}, all: ab}";
@@ -344,6 +411,8 @@ int main(void)
 		cmocka_unit_test(test_schema__plugin_with_a_bad_schema),
 		cmocka_unit_test(test_schema__kind_without_own_fields),
 		cmocka_unit_test(test_schema__of_this_build),
+		cmocka_unit_test(test_schema__what_an_object_needs),
+		cmocka_unit_test(test_schema__out_of_memory_of_what_is_needed),
 		cmocka_unit_test(test_schema__out_of_memory),
 	};
 

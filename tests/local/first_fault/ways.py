@@ -462,6 +462,12 @@ ENDINGS = {
     "job-backoff": {"policy": "OnFailure", "annotations": {"roundhouse.dev/restart": "job"},
                     "spec": {"runPolicy": {"backoffLimit": 1}}},
 }
+# Under ExitCode an exit code below 128 is final, and a replica that a signal ended is started again.
+FINAL_ENDINGS = {"exitcode": {"policy": "ExitCode"}}
+SIGNAL_ENDINGS = {
+    "exitcode-timeout": {"policy": "ExitCode", "ending": "timeout"},
+    "exitcode-interrupt": {"policy": "ExitCode", "ending": "interrupt"},
+}
 HUNG_ENDINGS = {
     "interrupt": {"ending": "interrupt"},
     "onfailure-interrupt": {"policy": "OnFailure", "ending": "interrupt"},
@@ -488,4 +494,6 @@ FIRST = [*torch_ways("torch1"), *torchrun_ways("torch1"), *torch_ways("torch2"),
 WAYS = [*FIRST,
         *under(FIRST, ("torch1-raises", "torch2-raises-slowly", "torch1-killed", "torch2-segfault", "torchrun2-raises",
                        "rhcomm-raises", "tf-raises"), ENDINGS),
+        *under(FIRST, ("torch1-raises", "rhcomm-raises"), FINAL_ENDINGS),
+        *under(FIRST, ("torch1-killed", "torch2-segfault"), SIGNAL_ENDINGS),
         *under(FIRST, ("torch1-hangs-everywhere", "torch2-hangs-loader-timeout", "tf-hangs"), HUNG_ENDINGS)]

@@ -117,12 +117,31 @@ static void test_listeners__are_named(void **state)
 	assert_int_equal(close(bound.fd), 0);
 }
 
+/* A port that is free on all addresses is not looked for any further; one that is taken on a single address is. */
+static void test_listeners__on_one_address(void **state)
+{
+	const int families[] = {AF_INET, AF_INET6};
+	char who[RH_PREFLIGHT_WHO_SIZE] = "";
+	struct bound bound;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		if (!bind_any(families[i], true, &bound))
+			continue;
+		assert_int_equal(listen(bound.fd, 1), 0);
+		assert_true(rh_preflight_listener(NULL, bound.port, true, who));
+		assert_false(rh_preflight_listener(NULL, bound.port, false, who));
+		assert_int_equal(close(bound.fd), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_listeners__are_found_by_port_and_address),
 		cmocka_unit_test(test_listeners__are_found_among_many),
 		cmocka_unit_test(test_listeners__are_named),
+		cmocka_unit_test(test_listeners__on_one_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

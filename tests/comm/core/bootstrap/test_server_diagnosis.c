@@ -171,6 +171,49 @@ static void test_server_diagnosis__how_long_an_answer_is_waited_for(void **state
 		check_patience(&rows[i]);
 }
 
+/* The server runs in rank 0's process, which is not stopped then: its other thread only lacks a processor. */
+static void test_server_diagnosis__rank_0_is_not_stopped(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t quiet;   /* of rank 0 */
+		int64_t victim;  /* quiet of rank 2, which does not answer; 0: it answers */
+		uint64_t posted; /* by rank 2, which answers */
+		int32_t rank;
+		const char *text;
+	} rows[] = {
+		{"one is stopped", 5 * RH_COMM_SECOND, 4 * RH_COMM_SECOND, 0, 2,
+	     "too late; it waited for rank 2 at node (stopped or throttled), rank 0 at node (does not answer)"},
+		{"one is behind", 5 * RH_COMM_SECOND, 0, NUMBER - 1, 2,
+	     "too late; it waited for rank 2 at node (has not posted it; it has posted nothing yet), rank 0 at node (does "
+	     "not answer)"},
+		{"no other is late", 5 * RH_COMM_SECOND, 0, NUMBER, 0,
+	     "too late; it waited for rank 0 at node (does not answer)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world world;
+		struct rh_comm_end end;
+
+		print_message("row: %s\n", rows[i].name);
+		world_open(&world);
+		time_out(&world);
+		answer(&world, 1, NUMBER, RH_COMM_SUM);
+		if (rows[i].victim == 0)
+			answer(&world, 2, rows[i].posted, RH_COMM_SUM);
+		else
+			world.peers[2].since -= rows[i].victim;
+		world.peers[0].since -= rows[i].quiet;
+		let_pass(&world, RH_COMM_SECOND);
+		end = take_end(&world);
+		assert_int_equal(end.code, RH_COMM_ETIME);
+		assert_string_equal(end.text, rows[i].text);
+		assert_int_equal(end.rank, rows[i].rank);
+		world_close(&world);
+	}
+}
+
 /* Ranks 1 and 2 are a group and disagree there; the server asks by itself, and rank 0 has been stopped. */
 static void test_server_diagnosis__members_name_their_group(void **state)
 {
@@ -244,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_server_diagnosis__a_late_answer_counts),
 		cmocka_unit_test(test_server_diagnosis__how_long_an_answer_is_waited_for),
+		cmocka_unit_test(test_server_diagnosis__rank_0_is_not_stopped),
 		cmocka_unit_test(test_server_diagnosis__members_name_their_group),
 		cmocka_unit_test(test_server_diagnosis__what_the_culprit_does_instead),
 	};
