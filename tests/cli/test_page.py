@@ -497,7 +497,8 @@ class Browser(Pages):
         """Each start has a bar: what failed is red, what the end of the job stopped is not."""
         once = os.path.join(self.folder, "once")
         worker = f'if [ ! -e "{once}" ]; then touch "{once}"; exit 143; fi; echo again; exec sleep 600'
-        master = f'until {program.PROGRAM} logs j worker-0 | grep -q again; do sleep 0.05; done; echo broken; exit 7'
+        master = (f'until {program.PROGRAM} logs j worker-0 2>/dev/null | grep -q again; do sleep 0.05; done; '
+                  'echo broken; exit 7')
         folder, done = self.start(job("j", master, worker, workers=1, policy="ExitCode"))
         self.assertEqual(done.returncode, 1, done.stderr)
         self.call("view")
