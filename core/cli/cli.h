@@ -54,6 +54,8 @@ struct rh_command {
 	bool go_flags; /**< long options may have one dash, as in V1's program */
 	/** Print words that operands may be, each with a space behind it, for completion. NULL: operands are files */
 	void (*words)(void);
+	/** Call of this program that prints what operands may be, for completion: "ls -o name". NULL: they are files */
+	const char *names;
 	int bad_input; /**< exit status for wrong arguments; 0: RH_EXIT_BAD_INPUT */
 };
 

@@ -44,10 +44,13 @@ static void completion_operands(const struct rh_command *const *commands)
 {
 	puts("\tesac\n\tcase \"$command $word\" in *\\ -*) ;;");
 	for (const struct rh_command *const *at = commands; *at; at++) {
-		if (!(*at)->words || !completion_shows(*at))
+		if ((!(*at)->words && !(*at)->names) || !completion_shows(*at))
 			continue;
 		printf("\t%s\\ *) COMPREPLY=($(compgen -W \"", (*at)->name);
-		(*at)->words();
+		if ((*at)->words)
+			(*at)->words();
+		if ((*at)->names)
+			printf("$(roundhouse %s 2>/dev/null)", (*at)->names);
 		puts("\" -- \"$word\")); [ ${#COMPREPLY[@]} -eq 0 ] || return ;;");
 	}
 }
@@ -133,6 +136,9 @@ static void completion_fish(const struct rh_command *const *commands)
 			(*at)->words();
 			puts("'");
 		}
+		if ((*at)->names)
+			printf("complete -c roundhouse -n '__fish_seen_subcommand_from %s' -a '(roundhouse %s 2>/dev/null)'\n",
+			       (*at)->name, (*at)->names);
 		completion_fish_options((*at)->name, (*at)->options);
 		completion_fish_options((*at)->name, rh_cli_common_options);
 	}

@@ -109,6 +109,17 @@ static void env_set_local(struct env_call *call, const char *spec)
 	         "{\"name\":\"mpi-job-session\",\"mountPath\":\"/opt/mpi-job\"}");
 }
 
+/**
+ * Names of Open MPI's segments of shared memory have the host and a number below it, and all workers have one host
+ * here: each needs a folder of its own. The launcher gets no such variable: mpirun would give it on, and without mount
+ * namespaces the folders of pods have different paths.
+ */
+static void env_set_local_worker(struct env_call *call)
+{
+	env_set_local(call, MPI_WORKER_SPEC);
+	env_set_absent(call, MPI_WORKER_SPEC, "OMPI_MCA_btl_vader_backing_directory", "/opt/mpi-job");
+}
+
 /** The ConfigMap as a volume, with @p files of it. */
 static void env_add_config(struct env_call *call, const char *files)
 {
@@ -171,7 +182,7 @@ static void env_edit_worker(struct env_call *call)
 		env_edit(call, "spec.containers[0].args", "[\"365d\"]");
 	}
 	if (mpi_is_local(call->host, call->view))
-		env_set_local(call, MPI_WORKER_SPEC);
+		env_set_local_worker(call);
 	env_add_config(call, ENV_FILE("kubexec.sh", "365"));
 }
 

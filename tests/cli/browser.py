@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page in headless Chromium, over the pipe of its DevTools protocol; nothing but Python and the browser is needed."""
+import base64
 import contextlib
 import fcntl
 import glob
@@ -94,6 +95,17 @@ class Page:
         if "exceptionDetails" in done:
             raise AssertionError(f"{text}: {done['exceptionDetails']}")
         return done["result"].get("value")
+
+    def look(self, width, height, scheme="light"):
+        """Lay the page out for a window of this size and with the user's colours "light" or "dark"."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        # resize events come with a frame
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
+
+    def screenshot(self):
+        """What the window shows, a PNG."""
+        return base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])
 
     def close(self):
         """End the browser."""

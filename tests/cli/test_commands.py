@@ -135,6 +135,33 @@ class Shells(Case):
         self.assertIn("--timeout", done.stdout.split("\n")[1])
         self.assertEqual(done.stdout.split("\n")[2].split(), ["yaml", "json"])
 
+    def runs(self):
+        """-> an environment with this program in PATH as roundhouse, and one run that is kept, and its name"""
+        programs = os.path.join(self.folder, "bin")
+        os.mkdir(programs)
+        os.symlink(PROGRAM, os.path.join(programs, "roundhouse"))
+        env = {"XDG_STATE_HOME": self.folder, "PATH": programs + os.pathsep + os.environ["PATH"]}
+        self.assertEqual(call("run", self.file(job("seen", "'exit 0'"), "job.yaml"), env=env).returncode, 0)
+        return {**os.environ, **env}, call("ls", "-o", "name", env=env).stdout.strip()
+
+    def test_bash_completes_runs(self):
+        env, name = self.runs()
+        probe = call("completion", "bash").stdout + """
+        try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _roundhouse; echo "${COMPREPLY[*]}"; }
+        cd bin; try roundhouse logs se; try roundhouse describe ""; try roundhouse stop se
+        """
+        done = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, timeout=120, check=False, env=env,
+                              cwd=self.folder)
+        self.assertEqual((done.stdout, done.stderr), (f"{name}\n{name}\n\n", ""))
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_fish_completes_runs(self):
+        env, name = self.runs()
+        probe = call("completion", "fish").stdout + "\ncd bin; complete -C 'roundhouse logs se'\n"
+        done = subprocess.run(["fish", "--no-config"], input=probe, capture_output=True, text=True, timeout=180,
+                              check=False, env=env, cwd=self.folder)
+        self.assertEqual((done.stdout, done.stderr), (name + "\n", ""))
+
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish_completes(self):
         probe = (call("completion", "fish").stdout +

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import unittest
+import zlib
 
 import browser
 import program
@@ -36,6 +37,25 @@ def job(name, master, worker=None, workers=2, policy="Never"):
         specs["Worker"] = {**pod(worker.replace("$", "$$"), policy), "replicas": workers}
     return json.dumps({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name},
                        "spec": {"pytorchReplicaSpecs": specs}})
+
+
+# What the page looks like: widths of the drawing and of its place, the least height of letters in it, the least width
+# of the last column of logs and events, the least contrast of text (WCAG).
+SEEN = """(() => {
+	const boxes = query => [...document.querySelectorAll(query)].map(node => node.getBoundingClientRect());
+	const light = colour => {
+		const [r, g, b] = colour.match(/[0-9.]+/g).map(n => n / 255).map(c => c <= 0.03928 ? c / 12.92 :
+			Math.pow((c + 0.055) / 1.055, 2.4));
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	const style = query => getComputedStyle(document.querySelector(query));
+	const back = light(style("body").backgroundColor);
+	const contrasts = [style("body").color, style(".note").color, style("a").color, style("svg text").fill].map(light)
+		.map(l => (Math.max(l, back) + 0.05) / (Math.min(l, back) + 0.05));
+	return {main: boxes("main")[0].width, line: boxes("#line svg")[0].width, contrast: Math.min(...contrasts),
+		letters: Math.min(...boxes("svg text").map(box => box.height)),
+		words: Math.min(...boxes(".row .text, #events td:last-child").map(box => box.width))};
+})()"""
 
 
 class Parser(html.parser.HTMLParser):
@@ -472,6 +492,53 @@ class Browser(Pages):
         self.assertEqual(page.evaluate("document.getElementById('count').textContent"), "4 of 9 lines")
         self.assertEqual(page.evaluate("document.querySelectorAll('#rows mark').length"), 4)
         self.assertEqual((page.problems, page.requests), ([], ["file://" + os.path.join(folder, "view.html")]))
+
+    def test_a_restart(self):
+        """Each start has a bar: what failed is red, what the end of the job stopped is not."""
+        once = os.path.join(self.folder, "once")
+        worker = f'if [ ! -e "{once}" ]; then touch "{once}"; exit 143; fi; echo again; exec sleep 600'
+        master = (f'until {program.PROGRAM} logs j worker-0 2>/dev/null | grep -q again; do sleep 0.05; done; '
+                  'echo broken; exit 7')
+        folder, done = self.start(job("j", master, worker, workers=1, policy="ExitCode"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.call("view")
+        page = self.show(os.path.join(folder, "view.html"))
+        self.assertEqual(page.evaluate("[...document.querySelectorAll('#line rect')].map(bar => "
+                                       "[bar.getAttribute('class'), bar.textContent.split(' after ')[0]])"),
+                         [["bar bad", "master-0: exit code 7, Error"], ["bar bad", "worker-0: exit code 143, Error"],
+                          ["bar stop", "worker-0: stopped"]])
+        self.assertEqual(page.evaluate("document.querySelector('#line .fall').textContent"),
+                         "first fault: Master-0 (container pytorch) exited with code 7")
+        self.assertEqual(page.evaluate("document.querySelector('#faults pre').textContent"), "broken")
+        self.assertEqual(page.evaluate("[...document.querySelectorAll('#line td:first-child')].map(cell => "
+                                       "cell.textContent)"), ["Master-0", "Worker-0"])
+        self.assertEqual((page.problems, page.requests), ([], ["file://" + os.path.join(folder, "view.html")]))
+        self.expect_shown(page)
+
+    def expect_shown(self, page):
+        """In windows of both sizes and colours, also when they change, all can be read."""
+        for width, scheme in ((1400, "light"), (400, "dark"), (400, "light"), (1400, "dark")):
+            page.look(width, 1000, scheme)
+            self.assertEqual(page.evaluate("document.documentElement.scrollWidth"),
+                             page.evaluate("document.documentElement.clientWidth"), width)
+            seen = page.evaluate(SEEN)
+            self.assertGreaterEqual(seen["line"], 0.9 * seen["main"], (width, seen))
+            self.assertGreaterEqual(seen["letters"], 9, (width, seen))
+            self.assertGreaterEqual(seen["words"], 200, (width, seen))
+            self.assertGreaterEqual(seen["contrast"], 4.5, (scheme, seen))
+            page.evaluate("window.scrollTo(0, document.getElementById('faults').offsetTop)")
+            self.expect_drawn(page.screenshot())
+
+    def expect_drawn(self, png):
+        """A window of one colour has rows of zeros."""
+        self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
+        at, packed = 8, b""
+        while at < len(png):
+            length = int.from_bytes(png[at:at + 4], "big")
+            packed += png[at + 8:at + 8 + length] if png[at + 4:at + 8] == b"IDAT" else b""
+            at += 12 + length
+        points = zlib.decompress(packed)
+        self.assertGreater(len(points) - points.count(0), len(points) / 200)
 
     def test_what_replicas_used(self):
         """A line for each replica in each panel, with a gap where it did not run."""

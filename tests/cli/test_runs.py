@@ -12,6 +12,7 @@ import time
 
 import program
 from program import Case, call, job, main
+from terminal import Talk
 
 WORKERS = """    Worker:
       replicas: 2
@@ -100,6 +101,13 @@ class List(Runs):
         self.assertEqual([row["state"] for row in self.ls()], ["Running", "Succeeded", "Failed"])
         self.assertEqual([row["name"] for row in self.ls("--running")], [name])
         self.assertEqual(self.call("ls", "-r", "-o", "name").stdout, name + "\n")
+
+    def test_rows_end_at_the_edge_of_a_terminal(self):
+        self.start(job("j", "'exec sleep 600'"))
+        talk = Talk("ls", columns=40, environment=self.env)
+        self.assertEqual(talk.end(), 0)
+        self.assertRegex(talk.text.replace("\r", ""), r"^RUN .*\nj-.* Running +1.*\n$")
+        self.assertEqual([len(line) for line in talk.text.split("\r\n")], [40, 40, 0])
 
     def test_a_killed_run(self):
         """Its processes end with it, and everybody says so."""
@@ -438,20 +446,25 @@ class Processes(Runs):
                          [(1.2, 2147483648), (0, 0), (0.05, None)])
 
     def test_the_table_is_renewed_until_the_run_ends(self):
+        """The last one stays. A single run needs no name, and rows fit."""
         self.start(job("j", "'exec sleep 600'"))
-        child, fd = pty.fork()
-        if child == 0:
-            os.execve(program.PROGRAM, [program.PROGRAM, "top", "j"], self.env)
-        shown = b""
-        while shown.count(b"\033[H\033[J") < 2:
-            shown += os.read(fd, 4096)
+        talk = Talk("top", "j", columns=40, environment=self.env)
+        for _ in range(2):
+            talk.expect("\033[H\033[J")
         self.assertEqual(self.call("stop", "j").returncode, 0)
-        with contextlib.suppress(OSError):
-            while os.read(fd, 4096):
-                pass
-        os.close(fd)
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
-        self.assertIn(b"j/master-0", shown)
+        self.assertEqual(talk.end(), 0, talk.text)
+        lines = talk.text.split("\033[H\033[J")[-1].replace("\r", "").split("\n")
+        self.assertRegex(lines[0], r"^REPLICA +PROCESSES +CPU +MEMORY ")
+        self.assertRegex(lines[1], r"^j/master-0 ")
+        self.assertEqual(([len(line) for line in lines[:2]], lines[2:]), ([40, 40], [""]))
+
+    def test_several_runs_have_names(self):
+        names = [self.start(job("j", "'exec sleep 600'"))[1] for _ in range(2)]
+        talk = Talk("top", columns=120, environment=self.env)
+        for name in sorted(names):
+            talk.expect(name)
+        talk.type("\x03")
+        self.assertEqual(talk.end(), -signal.SIGINT)
 
 
 class Stopped(Runs):

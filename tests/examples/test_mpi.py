@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/mpi with Debian's Open MPI: training, the death of a worker under each policy, no mount namespace. usage:
 test_mpi.py PROGRAM SOURCE"""
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,19 @@ import kit
 FLOOR = 0.93
 # what a shell does first where no mount namespace can be had
 WITHOUT_MOUNTS = 'echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$@"'
+
+SUM = ("import os; from mpi4py import MPI; world = MPI.COMM_WORLD; "
+       "print(f'rank {world.rank} of {os.environ[\"HOSTNAME\"]}: sum {world.allreduce(world.rank)}', flush=True)")
+
+
+def slots_pod(**container):
+    return {"template": {"spec": {"containers": [{"name": "mpi", "image": "x", **container}]}}}
+
+
+SLOTS = {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "metadata": {"name": "slots"}, "spec": {
+    "slotsPerWorker": 2, "runPolicy": {"cleanPodPolicy": "Running"}, "mpiReplicaSpecs": {
+        "Launcher": {"replicas": 1, **slots_pod(command=["mpirun", "-np", "4", "/usr/bin/python3", "-c", SUM])},
+        "Worker": {"replicas": 2, **slots_pod()}}}}
 
 
 def leftovers():
@@ -112,18 +127,40 @@ class Mpi(kit.Training):
         self.assertIn("First fault: Worker-1", kit.conditions(seen)["Restarting"])
         self.assertEqual({row["restarts"] for row in seen if row["type"] == "replica"}, {1})
 
-    def test_without_mount_namespaces(self):
-        """V1's paths /etc/mpi and /opt/kube cannot be made then; the job file is the same."""
-        program = os.path.join(self.folder, "program")
-        with open(program, "w", encoding="utf-8") as file:
+    def without_mounts(self):
+        """A program that runs this one where nobody may make a mount namespace."""
+        path = os.path.join(self.folder, "program")
+        with open(path, "w", encoding="utf-8") as file:
             file.write(f"#!/bin/sh\nexec unshare -Ur sh -c '{WITHOUT_MOUNTS}' sh {kit.PROGRAM} \"$@\"\n")
-        os.chmod(program, 0o755)
+        os.chmod(path, 0o755)
         if subprocess.run(["unshare", "-Ur", "sh", "-c", WITHOUT_MOUNTS, "sh", "true"], check=False,
                           capture_output=True).returncode != 0:
             self.skipTest("this user may not make user namespaces")
-        status, seen = kit.rows("mpi/digits.yaml", program=program)
+        return path
+
+    def test_without_mount_namespaces(self):
+        """V1's paths /etc/mpi and /opt/kube cannot be made then; the job file is the same."""
+        status, seen = kit.rows("mpi/digits.yaml", program=self.without_mounts())
         self.check_learnt(status, seen, world=2, floor=FLOOR)
         self.check_places(seen)
+
+    def check_two_slots(self, program):
+        path = os.path.join(self.folder, "slots.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(SLOTS, file)
+        status, seen = kit.rows(path, program=program)
+        text = "\n".join(kit.lines(seen))
+        self.assertEqual(status, 0, text)
+        # mpirun may put two of them into one line
+        self.assertEqual(sorted(re.findall(r"rank (\d) of slots-worker-(\d): sum 6", text)),
+                         [("0", "0"), ("1", "0"), ("2", "1"), ("3", "1")], text)
+
+    def test_two_processes_in_each_worker(self):
+        """They use shared memory, and the workers are one host."""
+        self.check_two_slots(kit.PROGRAM)
+
+    def test_two_processes_in_each_worker_without_mount_namespaces(self):
+        self.check_two_slots(self.without_mounts())
 
 
 if not shutil.which("mpirun") or subprocess.run(["/usr/bin/python3", "-c", "import mpi4py, sklearn"],

@@ -119,4 +119,5 @@ const struct rh_command rh_command_ps = {
 	.options = ps_options,
 	.operands_max = 1,
 	.run = ps_run,
+	.names = "ls --running -o name",
 };

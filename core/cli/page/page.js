@@ -189,8 +189,17 @@
 		}
 	}
 
+	function countOf(list, keyOf) {
+		const counts = new Map();
+		for (const item of list)
+			counts.set(keyOf(item), (counts.get(keyOf(item)) || 0) + 1);
+		return counts;
+	}
+
+	const logsOfReplica = countOf(run.logs, log => log.job + "/" + log.replica);
 	function logName(log) {
-		return (jobs.length > 1 || jobs.length === 0 ? log.job + "/" : "") + log.replica + "/" + log.container;
+		return (jobs.length > 1 || jobs.length === 0 ? log.job + "/" : "") + log.replica +
+			(logsOfReplica.get(log.job + "/" + log.replica) > 1 ? "/" + log.container : "");
 	}
 
 	function logKey(log) {
@@ -225,8 +234,7 @@
 		function rowOf(job, replica, container) {
 			const key = job + "/" + replica + "/" + container;
 			if (!rows.has(key)) {
-				rows.set(key, {job, replica, container, bars: [], open: null,
-					name: (jobs.length > 1 ? job + "/" : "") + replica + "/" + container});
+				rows.set(key, {job, replica, container, bars: [], open: null});
 			}
 			return rows.get(key);
 		}
@@ -240,38 +248,60 @@
 			} else {
 				const to = Date.parse(event.finishedAt);
 				const how = event.signal ? "signal " + event.signal : "exit code " + event.exitCode;
-				row.bars.push({from, to, tone: event.exitCode === 0 ? "ok" : "bad",
-					text: row.name + ": " + how + (event.reason ? ", " + event.reason : "") + " after " + span(to - from)});
+				row.bars.push(event.stopped ? {from, to, tone: "stop", text: ": stopped after " + span(to - from)}
+					: {from, to, tone: event.exitCode === 0 ? "ok" : "bad",
+						text: ": " + how + (event.reason ? ", " + event.reason : "") + " after " + span(to - from)});
 				row.open = row.open === from ? null : row.open;
 			}
 		}
 		for (const row of rows.values()) {
 			if (row.open !== null) {
 				row.bars.push({from: row.open, to: end, tone: run.life === "running" ? "run" : "stop",
-					text: row.name + (run.life === "running" ? ": runs" : ": ran until the run ended")});
+					text: run.life === "running" ? ": runs" : ": ran until the run ended"});
 			}
 			const result = outcome.get(row.job + "/" + row.replica);
 			const last = row.bars[row.bars.length - 1];
 			if (result && result.outcome === "Stopped" && last && last.tone === "bad") {
-				last.tone = "stop";
-				last.text = row.name + ": stopped after " + span(last.to - last.from);
+				last.tone = "stop"; // runs of an earlier version do not say so of each end
+				last.text = ": stopped after " + span(last.to - last.from);
 			}
 		}
-		return [...rows.values()].filter(row => row.bars.length > 0);
+		return namedRows([...rows.values()].filter(row => row.bars.length > 0));
+	}
+
+	/* A container has a name of its own where its replica has several. */
+	function namedRows(rows) {
+		const containers = countOf(rows, row => row.job + "/" + row.replica);
+		for (const row of rows) {
+			row.name = (jobs.length > 1 ? row.job + "/" : "") + row.replica +
+				(containers.get(row.job + "/" + row.replica) > 1 ? "/" + row.container : "");
+		}
+		return rows;
 	}
 
 	const collator = new Intl.Collator("en", {numeric: true});
-	const LEFT = 210, WIDTH = 950;
-
 	function colour(index) {
 		return "hsl(" + Math.round(210 + index * 137.5) % 360 + " 60% 50%)";
 	}
 
-	/* Times of all that is drawn beside the time line, and where they lie: {first, last, x}. */
+	/* The room that the page has for a drawing: {all, left, right}, left and right of what is drawn. */
+	function room() {
+		const all = Math.max(280, document.querySelector("main").clientWidth);
+		return {all, left: all > 700 ? 210 : 100, right: all - (all > 700 ? 40 : 16)};
+	}
+
+	/* The end of a name, so long that it fits into a width in pixels. */
+	function fit(name, width) {
+		const most = Math.floor(width / 6.2);
+		return name.length > most ? "\u2026" + name.slice(1 - most) : name;
+	}
+
+	/* Times of all that is drawn beside the time line, and where they lie: {first, last, x}, and those of room(). */
 	function axisOfTime(rows) {
+		const place = room();
 		const first = Math.min(start, ...rows.map(row => row.bars[0].from));
 		const last = Math.max(end, first + 1, ...rows.map(row => row.bars[row.bars.length - 1].to));
-		return {first, last, x: at => LEFT + (at - first) / (last - first) * WIDTH};
+		return {first, last, x: at => place.left + (at - first) / (last - first) * (place.right - place.left), ...place};
 	}
 
 	function timeLine() {
@@ -280,19 +310,18 @@
 			return;
 		rows.sort((a, b) => collator.compare(a.name, b.name));
 		const HEIGHT = 18, TOP = 24;
-		const {first, last, x} = axisOfTime(rows);
+		const {first, last, x, all, left, right} = axisOfTime(rows);
 		const bottom = TOP + rows.length * HEIGHT;
-		const board = svg("svg", {viewBox: "0 0 " + (LEFT + WIDTH + 40) + " " + (bottom + 8), width: LEFT + WIDTH + 40,
-			role: "img"});
-		for (const s of ticks(0, (last - first) / 1000, 8)) {
+		const board = svg("svg", {viewBox: "0 0 " + all + " " + (bottom + 8), width: all, role: "img"});
+		for (const s of ticks(0, (last - first) / 1000, Math.min(8, (right - left) / 60))) {
 			const at = x(first + 1000 * s);
 			board.append(svg("line", {x1: at, x2: at, y1: TOP - 4, y2: bottom, class: "grid"}),
 				svg("text", {x: at + 2, y: 12}, s + " s"));
 		}
 		rows.forEach((row, i) => {
 			const y = TOP + i * HEIGHT;
-			const name = svg("text", {x: LEFT - 8, y: y + 13, "text-anchor": "end", class: "name"},
-				row.name.length > 34 ? "\u2026" + row.name.slice(-33) : row.name);
+			const name = svg("text", {x: left - 8, y: y + 13, "text-anchor": "end", class: "name"}, fit(row.name, left - 8),
+				svg("title", {}, row.name));
 			const log = run.logs.findIndex(l => l.replica === row.replica && l.container === row.container &&
 				(l.job === row.job || jobs.some(job => job.logs === l.job && job.name === row.job)));
 			if (log >= 0)
@@ -300,7 +329,7 @@
 			board.append(name);
 			for (const bar of row.bars) {
 				board.append(svg("rect", {x: x(bar.from), y: y + 3, width: Math.max(2, x(bar.to) - x(bar.from)),
-					height: HEIGHT - 6, class: bar.tone, rx: 2}, svg("title", {}, bar.text)));
+					height: HEIGHT - 6, class: "bar " + bar.tone, rx: 2}, svg("title", {}, row.name + bar.text)));
 			}
 		});
 		for (const event of run.events) {
@@ -329,13 +358,14 @@
 		const power = inBytes ? Math.min(4, Math.max(0, Math.floor(Math.log2(most || 1) / 10))) : 0;
 		const unit = Math.pow(1024, power);
 		const y = v => TOP + (most > 0 ? 1 - v / most : 1) * HEIGHT;
-		const board = svg("svg", {viewBox: "0 0 " + (LEFT + WIDTH + 40) + " " + (TOP + HEIGHT + 8),
-			width: LEFT + WIDTH + 40, role: "img", "data-usage": title});
-		board.append(svg("text", {x: LEFT, y: 12}, title +
+		const {all, left, right} = axis;
+		const board = svg("svg", {viewBox: "0 0 " + all + " " + (TOP + HEIGHT + 8), width: all, role: "img",
+			"data-usage": title});
+		board.append(svg("text", {x: left, y: 12}, title +
 			(inBytes ? ", " + UNITS[power] + per : "")));
 		for (const v of ticks(0, most / unit, 3)) {
-			board.append(svg("line", {x1: LEFT, x2: LEFT + WIDTH, y1: y(v * unit), y2: y(v * unit), class: "grid"}),
-				svg("text", {x: LEFT - 4, y: y(v * unit) + 4, "text-anchor": "end"}, number(v)));
+			board.append(svg("line", {x1: left, x2: right, y1: y(v * unit), y2: y(v * unit), class: "grid"}),
+				svg("text", {x: left - 4, y: y(v * unit) + 4, "text-anchor": "end"}, number(v)));
 		}
 		series.forEach((s, i) => {
 			const name = (jobs.length > 1 ? s.job + "/" : "") + s.replica;
@@ -358,7 +388,7 @@
 			draw();
 			if (i < NAMES)
 				board.append(svg("circle", {cx: 9, cy: TOP + 18 * i + 5, r: 5, fill: colour(i)}),
-					svg("text", {x: 20, y: TOP + 18 * i + 9}, name.length > 22 ? "\u2026" + name.slice(-21) : name));
+					svg("text", {x: 20, y: TOP + 18 * i + 9}, fit(name, left - 44)));
 		});
 		return board;
 	}
@@ -722,11 +752,27 @@
 			place("job", el("pre", "", run.jobsText));
 	}
 
+	/* What is as wide as the page. */
+	function wide() {
+		document.getElementById("line").textContent = "";
+		timeLine();
+		usage();
+		replicas();
+	}
+
+	function redraw() {
+		let width = room().all;
+		window.addEventListener("resize", () => {
+			if (room().all !== width)
+				wide();
+			width = room().all;
+		});
+	}
+
 	head();
 	faults();
-	timeLine();
-	usage();
-	replicas();
+	wide();
+	redraw();
 	metrics();
 	logs();
 	events();

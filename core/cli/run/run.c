@@ -361,4 +361,5 @@ const struct rh_command rh_command_rerun = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.run = rerun_run,
+	.names = "ls -o name",
 };

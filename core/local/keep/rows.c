@@ -171,10 +171,27 @@ static struct rh_json *rows_add_container(struct rh_json *rows, const struct rh_
 	return rh_json_append(rows, row) < 0 ? NULL : row;
 }
 
+/* How a container ended. @return 0 or RH_ENOMEM */
+static int rows_add_end(struct rh_json *rows, const struct rh_json *pod, const struct rh_json *status,
+                        const struct rh_json *ended)
+{
+	static const char *const members[] = {"startedAt", "finishedAt", "exitCode", "signal", "reason"};
+	struct rh_json *row = rows_add_container(rows, pod, rh_json_string(rh_json_get(status, "name")), "ended");
+
+	for (size_t i = 0; row && i < sizeof(members) / sizeof(members[0]); i++) {
+		const struct rh_json *value = rh_json_get(ended, members[i]);
+
+		if (value && rh_json_set(row, members[i], rh_json_copy(value)) < 0)
+			return RH_ENOMEM;
+	}
+	if (row && rh_json_at(pod, "metadata.deletionTimestamp") && rh_json_set(row, "stopped", rh_json_new_bool(true)) < 0)
+		return RH_ENOMEM;
+	return row ? rh_json_set(row, "restarts", rh_json_copy(rh_json_get(status, "restartCount"))) : RH_ENOMEM;
+}
+
 static int rows_see_container(struct rh_json *rows, struct rh_map *seen, const struct rh_json *pod,
                               const struct rh_json *status)
 {
-	static const char *const members[] = {"startedAt", "finishedAt", "exitCode", "signal", "reason"};
 	const char *name = rh_json_string(rh_json_get(status, "name"));
 	const struct rh_json *running = rh_json_at(status, "state.running");
 	const struct rh_json *ended = rh_json_at(status, "state.terminated");
@@ -184,17 +201,9 @@ static int rows_see_container(struct rh_json *rows, struct rh_map *seen, const s
 	if (!last)
 		return name ? RH_ENOMEM : 0;
 	ended = ended ? ended : rh_json_at(status, "lastState.terminated");
-	if (rows_is_new(last->finished, rh_json_string(rh_json_get(ended, "finishedAt")))) {
-		row = rows_add_container(rows, pod, name, "ended");
-		for (size_t i = 0; row && i < sizeof(members) / sizeof(members[0]); i++) {
-			const struct rh_json *value = rh_json_get(ended, members[i]);
-
-			if (value && rh_json_set(row, members[i], rh_json_copy(value)) < 0)
-				return RH_ENOMEM;
-		}
-		if (!row || rh_json_set(row, "restarts", rh_json_copy(rh_json_get(status, "restartCount"))) < 0)
-			return RH_ENOMEM;
-	}
+	if (rows_is_new(last->finished, rh_json_string(rh_json_get(ended, "finishedAt"))) &&
+	    rows_add_end(rows, pod, status, ended) < 0)
+		return RH_ENOMEM;
 	if (!rows_is_new(last->started, rh_json_string(rh_json_get(running, "startedAt"))))
 		return 0;
 	row = rows_add_container(rows, pod, name, "running");

@@ -30,7 +30,7 @@ int rh_rows_fill_replica(struct rh_json *row, const struct rh_run_replica *repli
 /**
  * Starts and ends of containers that a pod shows for the first time: {"type": "pod", "job", "replica", "container",
  * "state": "running", "startedAt"}, and with "state": "ended" also "finishedAt", "exitCode", "reason", "signal",
- * "restarts" (so far).
+ * "stopped" (true: the pod was to end), "restarts" (so far).
  * @param seen what was returned before, by container; starts empty; its values are freed by rh_rows_forget()
  * @return an array owned by the caller; NULL: there is nothing, or out of memory
  */

@@ -175,7 +175,7 @@ static void test_mpi_env__worker_on_one_machine(void **state)
 	(void)state;
 	env_open_local(&kit, &plan, JOBS_JOB("", ENV_LAUNCHER("", "image: i") JOBS_TYPE("Worker", "1")));
 	rh_auto(json) pod = kit_pod(&kit, "Worker", 0);
-	kit_assert_env(pod, 0, ENV_LOCAL);
+	kit_assert_env(pod, 0, ENV_LOCAL "OMPI_MCA_btl_vader_backing_directory=/opt/mpi-job\n");
 	fixture_assert_json(rh_json_at(pod, "spec.containers[0].volumeMounts"), ENV_MOUNTS(ENV_SESSION));
 }
 

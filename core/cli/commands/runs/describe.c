@@ -291,4 +291,5 @@ const struct rh_command rh_command_describe = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.run = describe_run,
+	.names = "ls -o name",
 };

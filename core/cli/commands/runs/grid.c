@@ -55,15 +55,42 @@ static size_t grid_width(const char *text)
 	return width;
 }
 
-static void grid_print_last(const char *text, size_t room)
+/* The last cell of a row, and the end of its line. @param room columns that are left on the terminal; 0: no limit */
+static void grid_add_last(struct rh_str *line, const char *text, size_t room)
 {
-	rh_auto_str cut = {0};
+	size_t length = strlen(text);
 
-	if (room >= 8 && grid_width(text) > room) {
-		rh_str_append_line(&cut, text, strlen(text), room - 3);
-		text = rh_str_text(&cut);
+	rh_str_append_line(line, text, length, room >= 8 && grid_width(text) > room ? room - 3 : length);
+}
+
+/* So many characters of a line. */
+static size_t grid_cut(const char *text, size_t width)
+{
+	size_t at = 0;
+
+	for (; text[at]; at++) {
+		bool begins = ((unsigned char)text[at] & 0xc0) != 0x80;
+
+		if (begins && width-- == 0)
+			break;
 	}
-	puts(text);
+	return at;
+}
+
+static void grid_print_row(const struct rh_grid *grid, char *const *cells, const size_t *widths, size_t screen)
+{
+	rh_auto_str line = {0};
+	size_t taken = 0;
+
+	for (size_t i = 0; i + 1 < grid->columns; i++) {
+		rh_str_appendf(&line, "%s%*s", cells[i], (int)(widths[i] + GRID_GAP - grid_width(cells[i])), "");
+		taken += widths[i] + GRID_GAP;
+	}
+	grid_add_last(&line, cells[grid->columns - 1], screen > taken ? screen - taken : 0);
+	if (grid->cut && screen > 0)
+		printf("%.*s\n", (int)grid_cut(rh_str_text(&line), screen), rh_str_text(&line));
+	else
+		puts(rh_str_text(&line));
 }
 
 void rh_grid_print(const struct rh_grid *grid)
@@ -71,7 +98,6 @@ void rh_grid_print(const struct rh_grid *grid)
 	size_t widths[RH_GRID_COLUMNS] = {0};
 	size_t screen = rh_screen_width(STDOUT_FILENO);
 	size_t rows = grid->count / grid->columns;
-	size_t taken = 0;
 
 	for (size_t i = 0; i < rows * grid->columns; i++) {
 		size_t width = grid_width(grid->cells[i]);
@@ -79,16 +105,8 @@ void rh_grid_print(const struct rh_grid *grid)
 		if (width > widths[i % grid->columns])
 			widths[i % grid->columns] = width;
 	}
-	for (size_t i = 0; i + 1 < grid->columns; i++)
-		taken += widths[i] + GRID_GAP;
-	for (size_t i = 0; i < rows * grid->columns; i++) {
-		size_t column = i % grid->columns;
-
-		if (column + 1 == grid->columns)
-			grid_print_last(grid->cells[i], screen > taken ? screen - taken : 0);
-		else
-			printf("%s%*s", grid->cells[i], (int)(widths[column] + GRID_GAP - grid_width(grid->cells[i])), "");
-	}
+	for (size_t i = 0; i < rows; i++)
+		grid_print_row(grid, grid->cells + i * grid->columns, widths, screen);
 }
 
 void rh_grid_deinit(struct rh_grid *grid)

@@ -6,14 +6,16 @@
 #ifndef RH_CLI_COMMANDS_RUNS_GRID_H
 #define RH_CLI_COMMANDS_RUNS_GRID_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /** Most columns. */
 #define RH_GRID_COLUMNS 12
 
-/** A table. Set `columns`; all else zero is empty. */
+/** A table. Set `columns` and `cut`; all else zero is empty. */
 struct rh_grid {
 	size_t columns;
+	bool cut;     /**< on a terminal that is too narrow, rows end at its edge; else they go on in the next line */
 	char **cells; /**< row by row; owned */
 	size_t count; /**< of cells */
 };

@@ -226,6 +226,7 @@ const struct rh_command rh_command_logs = {
 	.operands_min = 1,
 	.operands_max = 2,
 	.run = logs_run,
+	.names = "ls -o name",
 };
 
 static const struct rh_option attach_options[] = {
@@ -247,4 +248,5 @@ const struct rh_command rh_command_attach = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.run = attach_run,
+	.names = "ls --running -o name",
 };

@@ -56,7 +56,7 @@ static bool ls_shows(const struct rh_cli *cli, const struct rh_kept *kept)
 static int ls_print_text(const struct rh_cli *cli, const struct rh_kept_list *list)
 {
 	static const char *const heads[] = {"RUN", "JOB", "STATE", "REPLICAS", "AGE", "DURATION", "FIRST FAULT"};
-	rh_auto_grid grid = {.columns = sizeof(heads) / sizeof(heads[0])};
+	rh_auto_grid grid = {.columns = sizeof(heads) / sizeof(heads[0]), .cut = true};
 	size_t shown = 0;
 
 	for (size_t i = 0; i < grid.columns; i++) {

@@ -190,4 +190,5 @@ const struct rh_command rh_command_stop = {
 	.operands_min = 1,
 	.operands_max = 2,
 	.run = stop_run,
+	.names = "ls --running -o name",
 };

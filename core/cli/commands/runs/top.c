@@ -92,8 +92,10 @@ struct top_row {
 struct top_table {
 	struct top_row *rows; /* owned */
 	size_t count;
+	bool runs; /* the rows name their runs */
 	bool gpus; /* this machine has some, and says what they do */
 	bool far;  /* some row has progress */
+	bool cut;  /* rows end at the edge of the terminal */
 };
 
 /* A GPU knows the number of a process alone. */
@@ -141,7 +143,7 @@ static int top_make(const struct top_look *now, const struct top_look *before, s
 {
 	int r = 0;
 
-	*table = (struct top_table){.gpus = now->gpus.there};
+	*table = (struct top_table){.runs = true, .gpus = now->gpus.there};
 	for (size_t i = 0; r == 0 && i < now->runs.count; i++)
 		r = top_add_run(now, i, before, table);
 	return r;
@@ -177,7 +179,8 @@ static int top_add_text(struct rh_grid *grid, const struct top_table *table, con
 	char ago[RH_TIME_SIZE];
 	int64_t last = row->replica->last_output;
 
-	if (rh_grid_add(grid, row->run) < 0 || rh_grid_addf(grid, "%s/%s", row->replica->job, row->replica->name) < 0 ||
+	if ((table->runs && rh_grid_add(grid, row->run) < 0) ||
+	    rh_grid_addf(grid, "%s/%s", row->replica->job, row->replica->name) < 0 ||
 	    rh_grid_addf(grid, "%zu", row->rate.processes) < 0 || rh_grid_addf(grid, "%.0f%%", 100 * row->rate.cpu) < 0 ||
 	    rh_grid_add(grid, rh_size_format(row->rate.memory, memory)) < 0 ||
 	    (table->gpus && top_add_gpu_cells(grid, &row->gpu) < 0) ||
@@ -196,11 +199,11 @@ static int top_print_text(const struct top_table *table)
 		const char *head;
 		bool shown;
 	} columns[] = {
-		{"RUN", true},     {"REPLICA", true},        {"PROCESSES", true},         {"CPU", true},
-		{"MEMORY", true},  {"GPU", table->gpus},     {"GPU MEMORY", table->gpus}, {"READ/S", true},
-		{"WRITE/S", true}, {"PROGRESS", table->far}, {"LAST OUTPUT", true},
+		{"RUN", table->runs}, {"REPLICA", true},        {"PROCESSES", true},         {"CPU", true},
+		{"MEMORY", true},     {"GPU", table->gpus},     {"GPU MEMORY", table->gpus}, {"READ/S", true},
+		{"WRITE/S", true},    {"PROGRESS", table->far}, {"LAST OUTPUT", true},
 	};
-	rh_auto_grid grid = {.columns = 0};
+	rh_auto_grid grid = {.cut = table->cut};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(columns) / sizeof(columns[0]); i++) {
@@ -274,6 +277,22 @@ static int top_print_json(const struct top_table *table)
 	return r < 0 ? r : rh_cli_put_json(rows);
 }
 
+/* The table that is renewed has to fit: a single run needs no name. */
+static int top_draw(const struct top_look *now, const struct top_look *before)
+{
+	struct top_table table;
+	int r = top_make(now, before, &table);
+
+	table.runs = now->runs.count > 1;
+	table.cut = true;
+	fputs(TOP_CLEAR, stdout);
+	if (r == 0)
+		r = top_print_text(&table);
+	(void)fflush(stdout);
+	rh_free(table.rows);
+	return r;
+}
+
 static int top_print(const struct top_look *now, const struct top_look *before, bool json)
 {
 	struct top_table table;
@@ -292,7 +311,7 @@ static void top_pause(int64_t time)
 	(void)nanosleep(&pause, NULL);
 }
 
-/* Table after table, until no run goes on. */
+/* Table after table, until no run goes on; the last one stays. */
 static int top_watch(const struct top *top, struct top_look *before, struct rh_error *err)
 {
 	int r = 0;
@@ -302,10 +321,8 @@ static int top_watch(const struct top *top, struct top_look *before, struct rh_e
 
 		top_pause(TOP_STEP);
 		r = top_look(top, &now, err);
-		fputs(TOP_CLEAR, stdout);
-		if (r == 0 && top_print(&now, before, false) < 0)
+		if (r == 0 && now.runs.count > 0 && top_draw(&now, before) < 0)
 			r = rh_fail_oom(err);
-		(void)fflush(stdout);
 		top_look_deinit(before);
 		*before = now;
 	}
@@ -364,4 +381,5 @@ const struct rh_command rh_command_top = {
 	.options = top_options,
 	.operands_max = 1,
 	.run = top_run,
+	.names = "ls --running -o name",
 };

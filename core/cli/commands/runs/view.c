@@ -175,4 +175,5 @@ const struct rh_command rh_command_view = {
 	.options = view_options,
 	.operands_max = 1,
 	.run = view_run,
+	.names = "ls -o name",
 };
