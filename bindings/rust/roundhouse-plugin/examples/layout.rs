@@ -39,7 +39,7 @@ fn main() {
         "rh_services", Services, head, text, integer, boolean, size, json, quote, setting, type_ as "type", replicas,
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
         edit, object, verdict, key, member, gang, object_with, hold, conclude, status, lookup,
-        expansion
+        expansion, restart
     );
     layout!("rh_object_options", ObjectOptions, head, flags, random_bytes);
     layout!("rh_made", MadeObject, head, api_version, kind, name, random, random_bytes);

@@ -271,6 +271,7 @@ pub struct Services {
     pub status: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const c_char) -> i32>,
     pub lookup: Option<unsafe extern "C" fn(*const View, *const c_char) -> i32>,
     pub expansion: Option<unsafe extern "C" fn(*mut Reply, *const c_char) -> i32>,
+    pub restart: Option<unsafe extern "C" fn(*mut Reply, *const c_char, i32, u32, *const c_char, *const c_char) -> i32>,
 }
 
 /// struct rh_plugin
