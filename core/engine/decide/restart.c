@@ -193,7 +193,7 @@ static int restart_count_with(struct rh_decision *decision, size_t place, enum r
 		return RH_ENOMEM;
 	type->restarts[cause]++;
 	/* a failure for good that was seen before is reported */
-	if (decision->slots[place] == RH_SLOT_FAILED && rh_decide_is_wanted(decision, place))
+	if (pod && decision->slots[place] == RH_SLOT_FAILED && rh_decide_is_wanted(decision, place))
 		ended = !rh_ledger_counted(&decision->plan->ledger, pod->uid);
 	return ended ? rh_decide_emit_exit(decision, place) : 0;
 }
