@@ -88,6 +88,7 @@ fn main() {
         ("RH_VERDICT_SUCCEEDED", i64::from(RH_VERDICT_SUCCEEDED)),
         ("RH_VERDICT_FAILED", i64::from(RH_VERDICT_FAILED)),
         ("RH_VERDICT_RESTARTING", i64::from(RH_VERDICT_RESTARTING)),
+        ("RH_RESTART_FREE", i64::from(RH_RESTART_FREE)),
         ("RH_NOTE_DEBUG", i64::from(RH_NOTE_DEBUG)),
         ("RH_NOTE_INFO", i64::from(RH_NOTE_INFO)),
         ("RH_NOTE_WARN", i64::from(RH_NOTE_WARN)),
