@@ -39,6 +39,15 @@ static int index_set_grow(struct rh_index_set *set, int32_t index)
 	return 0;
 }
 
+bool rh_index_set_is_empty(const struct rh_index_set *set)
+{
+	for (int32_t i = 0; i < set->room / 8; i++) {
+		if (set->bits[i])
+			return false;
+	}
+	return true;
+}
+
 int rh_index_set_add(struct rh_index_set *set, int32_t index)
 {
 	if (index < 0 || index > RH_INDEX_MAX)

@@ -24,6 +24,8 @@ struct rh_index_set {
 void rh_index_set_deinit(struct rh_index_set *set);
 /** @return whether @p index is in the set; false for a negative one */
 bool rh_index_set_has(const struct rh_index_set *set, int32_t index);
+/** @return whether no index is in the set */
+bool rh_index_set_is_empty(const struct rh_index_set *set);
 /** Put @p index (0 … RH_INDEX_MAX; others are left out) into the set. @return 0 or RH_ENOMEM */
 int rh_index_set_add(struct rh_index_set *set, int32_t index);
 /** Take @p index out. */

@@ -52,6 +52,8 @@ static void ledger_type_deinit(struct rh_ledger_type *type)
 	rh_free(type->type);
 	rh_index_set_deinit(&type->succeeded);
 	rh_index_set_deinit(&type->lost);
+	rh_index_set_deinit(&type->again);
+	rh_free(type->token);
 }
 
 void rh_ledger_deinit(struct rh_ledger *ledger)
@@ -63,6 +65,7 @@ void rh_ledger_deinit(struct rh_ledger *ledger)
 	rh_free(ledger->counted);
 	rh_first_fault_deinit(&ledger->fault);
 	rh_uid_map_deinit(&ledger->made);
+	rh_free(ledger->token);
 	*ledger = (struct rh_ledger){0};
 }
 
@@ -73,7 +76,8 @@ static int ledger_copy_types(struct rh_ledger *to, const struct rh_ledger *from)
 		struct rh_ledger_type *type = rh_ledger_type_of(to, source->type);
 
 		if (!type || rh_index_set_copy(&type->succeeded, &source->succeeded) < 0 ||
-		    rh_index_set_copy(&type->lost, &source->lost) < 0)
+		    rh_index_set_copy(&type->lost, &source->lost) < 0 || rh_index_set_copy(&type->again, &source->again) < 0 ||
+		    rh_ledger_set_token(&type->token, source->token) < 0)
 			return RH_ENOMEM;
 		memcpy(type->restarts, source->restarts, sizeof(type->restarts));
 	}
@@ -99,7 +103,8 @@ static int ledger_copy_counted(struct rh_ledger *to, const struct rh_ledger *fro
 int rh_ledger_copy(struct rh_ledger *to, const struct rh_ledger *from)
 {
 	if (ledger_copy_types(to, from) < 0 || ledger_copy_counted(to, from) < 0 ||
-	    fault_copy(&to->fault, &from->fault) < 0 || rh_uid_map_copy(&to->made, &from->made) < 0) {
+	    fault_copy(&to->fault, &from->fault) < 0 || rh_uid_map_copy(&to->made, &from->made) < 0 ||
+	    rh_ledger_set_token(&to->token, from->token) < 0) {
 		rh_ledger_deinit(to);
 		return RH_ENOMEM;
 	}
@@ -109,10 +114,16 @@ int rh_ledger_copy(struct rh_ledger *to, const struct rh_ledger *from)
 	return 0;
 }
 
+static bool ledger_token_equal(const char *a, const char *b)
+{
+	return (!a && !b) || rh_text_equal(a, b);
+}
+
 static bool ledger_type_equal(const struct rh_ledger_type *a, const struct rh_ledger_type *b)
 {
 	return memcmp(a->restarts, b->restarts, sizeof(a->restarts)) == 0 &&
-	       rh_index_set_equal(&a->succeeded, &b->succeeded) && rh_index_set_equal(&a->lost, &b->lost);
+	       rh_index_set_equal(&a->succeeded, &b->succeeded) && rh_index_set_equal(&a->lost, &b->lost) &&
+	       rh_index_set_equal(&a->again, &b->again) && ledger_token_equal(a->token, b->token);
 }
 
 /* A missing entry equals an empty one. */
@@ -133,7 +144,7 @@ bool rh_ledger_equal(const struct rh_ledger *a, const struct rh_ledger *b)
 {
 	if (a->attempt != b->attempt || a->stopping != b->stopping || a->end != b->end ||
 	    a->counted_count != b->counted_count || !fault_equal(&a->fault, &b->fault) ||
-	    !rh_uid_map_equal(&a->made, &b->made))
+	    !rh_uid_map_equal(&a->made, &b->made) || !ledger_token_equal(a->token, b->token))
 		return false;
 	for (size_t i = 0; i < a->counted_count; i++) {
 		if (strcmp(a->counted[i], b->counted[i]) != 0)
@@ -165,6 +176,26 @@ struct rh_ledger_type *rh_ledger_type_of(struct rh_ledger *ledger, const char *t
 		return NULL;
 	ledger->types[ledger->type_count].type = copy;
 	return &ledger->types[ledger->type_count++];
+}
+
+int rh_ledger_set_token(char **last, const char *token)
+{
+	char *copy = rh_strdup(token);
+
+	if (token && !copy)
+		return RH_ENOMEM;
+	if (copy) {
+		rh_free(*last);
+		*last = copy;
+	}
+	return 0;
+}
+
+bool rh_ledger_stops(const struct rh_ledger *ledger, const char *type, int32_t index)
+{
+	const struct rh_ledger_type *found = rh_ledger_find(ledger, type);
+
+	return found && rh_index_set_has(&found->again, index);
 }
 
 bool rh_ledger_succeeded(const struct rh_ledger *ledger, const char *type, int32_t index)
@@ -277,6 +308,7 @@ void rh_ledger_forget_indices(struct rh_ledger *ledger)
 	for (size_t i = 0; i < ledger->type_count; i++) {
 		rh_index_set_deinit(&ledger->types[i].succeeded);
 		rh_index_set_deinit(&ledger->types[i].lost);
+		rh_index_set_deinit(&ledger->types[i].again);
 	}
 }
 

@@ -27,7 +27,8 @@ enum rh_restart_cause {
 	RH_CAUSE_DELETED,  /**< another client deleted its pod, or it vanished */
 	RH_CAUSE_EVICTED,  /**< its pod failed without an exit code of the main container: eviction, lost node */
 	RH_CAUSE_IN_PLACE, /**< the kubelet restarted a container in its pod (restartCount) */
-	RH_CAUSE_JOB,      /**< it was stopped because its job restarts as a whole */
+	RH_CAUSE_JOB,      /**< it was stopped with others that restart, or for free (RH_RESTART_FREE) */
+	RH_CAUSE_PLUGIN,   /**< its plugin wants it (rh_services.restart) */
 	RH_CAUSES
 };
 
@@ -69,14 +70,18 @@ struct rh_ledger_type {
 	struct rh_index_set succeeded; /**< indices that succeeded; none of them is run again in this attempt */
 	struct rh_index_set
 		lost; /**< indices whose restart has been counted and whose next pod has not been seen to run yet */
+	/** Indices that restart because the plugin wants it, while a pod of one of them is left; then they are lost. */
+	struct rh_index_set again;
+	char *token; /**< of the last restart of the type with one; owned; NULL: there was none */
 };
 
 /** The ledger. All zero is the empty one. */
 struct rh_ledger {
 	struct rh_ledger_type types[RH_TYPES_MAX];
 	size_t type_count;
-	int32_t attempt;        /**< 0 at first; counts whole-job restarts */
-	bool stopping;          /**< the attempt is over, its pods are being stopped; the next begins when all are gone */
+	int32_t attempt; /**< 0 at first; counts whole-job restarts */
+	char *token;     /**< of the last of these that the plugin wanted with a token; owned; NULL: there was none */
+	bool stopping;   /**< the attempt is over, its pods are being stopped; the next begins when all are gone */
 	enum rh_ledger_end end; /**< decided: the job fails and all its pods go, whatever cleanPodPolicy says */
 	/**
 	 * Sorted: UIDs of pods whose end has been accounted for (a counted restart, or an end that does not count because
@@ -130,17 +135,22 @@ void rh_ledger_unnote(struct rh_ledger *ledger, const char *uid);
 void rh_ledger_retain(struct rh_ledger *ledger, const bool *keep);
 /** @return place of @p uid among the counted, or RH_LEDGER_COUNTED_MAX when it is not there */
 size_t rh_ledger_place(const struct rh_ledger *ledger, const char *uid);
+/** Make a copy of @p token the last one of a job or type (its field @p last); NULL: nothing changes. @return 0 or
+ * RH_ENOMEM */
+int rh_ledger_set_token(char **last, const char *token);
+/** @return whether the replica stops because the plugin wants it to restart */
+bool rh_ledger_stops(const struct rh_ledger *ledger, const char *type, int32_t index);
 /** Forget the successes and losses of the attempt, as when all ranks are to run again. Counts, attempt and fault stay.
  */
 void rh_ledger_forget_indices(struct rh_ledger *ledger);
-/** @return restarts that count against backoffLimit: every cause but RH_CAUSE_JOB, for a whole-job restart counts once,
- * by what caused it */
+/** @return restarts that count against backoffLimit: every cause but RH_CAUSE_JOB, for a restart of several replicas
+ * counts once, by what caused it */
 int64_t rh_ledger_restarts(const struct rh_ledger *ledger);
 /** @return restarts of @p cause over all types */
 int64_t rh_ledger_restarts_of(const struct rh_ledger *ledger, enum rh_restart_cause cause);
 /** Free what @p fault holds and make it empty. */
 void rh_first_fault_deinit(struct rh_first_fault *fault);
-/** @return "exit", "deleted", "evicted", "in-place" or "job"; static storage */
+/** @return "exit", "deleted", "evicted", "in-place", "job" or "plugin"; static storage */
 const char *rh_restart_cause_name(enum rh_restart_cause cause);
 
 /** A local ledger that is freed when it goes out of scope. */

@@ -22,8 +22,10 @@
 #define LEDGER_INDEX_LIMIT 4096
 /* Longest UID or note that is read: a prefix and a UID of any length that Kubernetes accepts. */
 #define LEDGER_KEY_MAX 256
+/* Longest token of a restart that is read: what rh_services.restart takes. */
+#define LEDGER_TOKEN_MAX 63
 
-static const char *const ledger_causes[RH_CAUSES] = {"exit", "deleted", "evicted", "in-place", "job"};
+static const char *const ledger_causes[RH_CAUSES] = {"exit", "deleted", "evicted", "in-place", "job", "plugin"};
 static const char *const ledger_ends[] = {NULL, "backoff", "deadline"};
 
 const char *rh_restart_cause_name(enum rh_restart_cause cause)
@@ -60,7 +62,9 @@ static int ledger_put_type(struct rh_json *types, const struct rh_ledger_type *t
 	}
 	if (!entry || ledger_put_set(entry, "succeeded", &type->succeeded, cut) < 0)
 		return RH_ENOMEM;
-	return ledger_put_set(entry, "lost", &type->lost, cut);
+	if (ledger_put_set(entry, "lost", &type->lost, cut) < 0 || ledger_put_set(entry, "again", &type->again, cut) < 0)
+		return RH_ENOMEM;
+	return type->token ? rh_json_set_string(entry, "token", type->token) : 0;
 }
 
 static int ledger_put_types(struct rh_json *root, const struct rh_ledger *ledger, enum ledger_cut cut)
@@ -152,6 +156,8 @@ static struct rh_json *ledger_json(const struct rh_ledger *ledger, const char *u
 		return NULL;
 	if (ledger->stopping && rh_json_set_bool(root, "stopping", true) < 0)
 		return NULL;
+	if (ledger->token && rh_json_set_string(root, "token", ledger->token) < 0)
+		return NULL;
 	if (ledger->end != RH_END_NONE && rh_json_set_string(root, "end", ledger_ends[ledger->end]) < 0)
 		return NULL;
 	if (rh_uid_map_put(&ledger->made, root, "made") < 0 || ledger_put_types(root, ledger, cut) < 0 ||
@@ -191,6 +197,13 @@ static int ledger_get_set(const struct rh_json *entry, const char *key, int32_t 
 	return text ? rh_index_set_parse(set, text, limit) : 0;
 }
 
+static int ledger_get_token(const struct rh_json *entry, char **ret_token)
+{
+	const char *token = rh_json_string(rh_json_get(entry, "token"));
+
+	return token && strlen(token) <= LEDGER_TOKEN_MAX ? rh_ledger_set_token(ret_token, token) : 0;
+}
+
 static int ledger_get_type(const struct rh_json *entry, const struct rh_job *job, struct rh_ledger *ledger)
 {
 	const char *name = rh_json_key(entry);
@@ -202,7 +215,8 @@ static int ledger_get_type(const struct rh_json *entry, const struct rh_job *job
 	if (limit > RH_INDEX_MAX)
 		limit = RH_INDEX_MAX;
 	if (!type || ledger_get_set(entry, "succeeded", limit, &type->succeeded) < 0 ||
-	    ledger_get_set(entry, "lost", limit, &type->lost) < 0)
+	    ledger_get_set(entry, "lost", limit, &type->lost) < 0 ||
+	    ledger_get_set(entry, "again", limit, &type->again) < 0 || ledger_get_token(entry, &type->token) < 0)
 		return RH_ENOMEM;
 	for (int cause = 0; cause < RH_CAUSES; cause++)
 		type->restarts[cause] = ledger_get_count(restarts, ledger_causes[cause], LEDGER_COUNT_MAX);
@@ -294,7 +308,7 @@ static int ledger_get(const struct rh_json *root, const struct rh_job *job, stru
 	if (ledger_get_types(rh_json_get(root, "types"), job, ledger) < 0 ||
 	    ledger_get_counted(rh_json_get(root, "counted"), ledger) < 0 ||
 	    ledger_get_fault(rh_json_get(root, "fault"), &ledger->fault) < 0 ||
-	    rh_uid_map_get(&ledger->made, rh_json_get(root, "made")) < 0)
+	    rh_uid_map_get(&ledger->made, rh_json_get(root, "made")) < 0 || ledger_get_token(root, &ledger->token) < 0)
 		return RH_ENOMEM;
 	ledger->attempt = (int32_t)ledger_get_count(root, "attempt", INT32_MAX);
 	ledger->stopping = rh_json_bool(rh_json_get(root, "stopping"), false);

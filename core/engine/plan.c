@@ -123,6 +123,9 @@ static void plan_print_ledger_type(const struct rh_ledger_type *type, struct rh_
 	}
 	plan_print_set("succeeded", &type->succeeded, out);
 	plan_print_set("lost", &type->lost, out);
+	plan_print_set("again", &type->again, out);
+	if (type->token)
+		rh_str_appendf(out, " token=%s", type->token);
 }
 
 static void plan_print_ledger(const struct rh_ledger *ledger, struct rh_str *out)
@@ -133,6 +136,8 @@ static void plan_print_ledger(const struct rh_ledger *ledger, struct rh_str *out
 	               ledger->end == RH_END_BACKOFF    ? " end=backoff"
 	               : ledger->end == RH_END_DEADLINE ? " end=deadline"
 	                                                : "");
+	if (ledger->token)
+		rh_str_appendf(out, " token=%s", ledger->token);
 	for (size_t i = 0; i < ledger->type_count; i++)
 		plan_print_ledger_type(&ledger->types[i], out);
 	for (size_t i = 0; i < ledger->counted_count; i++)

@@ -76,12 +76,23 @@ struct rh_hold {
 	int32_t index;    /**< -1: all of the type */
 };
 
+/** Replicas that judge() wants restarted. */
+struct rh_restart {
+	const char *type; /**< canonical type; borrowed from the job; NULL: all of the job */
+	int32_t index;    /**< -1: all of the type */
+	uint32_t flags;   /**< RH_RESTART_* */
+	char *token;      /**< owned; NULL: none */
+	char *message;    /**< owned; NULL: the core's words */
+};
+
 /** What one judge() call says. All zero: nothing. */
 struct rh_judgement {
 	struct rh_verdict items[RH_VERDICTS_MAX];
 	size_t count;
 	struct rh_hold *holds; /**< owned */
 	size_t hold_count;
+	struct rh_restart *restarts; /**< owned */
+	size_t restart_count;
 	struct rh_json *status; /**< members of status to set, an object; null removes; owned; NULL: none */
 	size_t status_bytes;    /**< of their JSON */
 };

@@ -114,13 +114,9 @@ struct rh_replica_type {
  * roundhouse.dev/operator-name, replica-type and replica-index; all other labels of pods are the plugin's, by pod()
  */
 #define RH_KIND_OWN_LABELS UINT32_C(128)
-/**
- * since 1.2: of status the core writes conditions, and nothing else; replicaStatuses and times are the plugin's, by
- * rh_services.status, or nobody's
- */
+/** since 1.2: of status the core writes conditions alone; replicaStatuses and times are the plugin's, or nobody's */
 #define RH_KIND_OWN_STATUS UINT32_C(256)
-/** since 1.2: objects() and pod() do gang scheduling (rh_services.gang); the core makes no PodGroup, sets no scheduler
- */
+/** since 1.2: objects() and pod() do gang scheduling (rh_services.gang): the core makes no PodGroup */
 #define RH_KIND_OWN_GANG UINT32_C(512)
 /** since 1.2: this version of the kind is the storage version of its CustomResourceDefinition; at most one of them */
 #define RH_KIND_STORAGE UINT32_C(1024)
@@ -310,6 +306,8 @@ struct rh_replica_state {
 #define RH_OBJECT_PAIR UINT32_C(4)   /**< with ONCE: the bytes for make() are a new pair of keys (RH_PAIR_BYTES) */
 /** @} */
 
+/** Since 1.2, for restart(): it does not count against backoffLimit. */
+#define RH_RESTART_FREE UINT32_C(1)
 /** Since 1.2. Keys on P-521: the private number (66 bytes, the highest first), the public point (133, uncompressed). */
 #define RH_PAIR_BYTES 199
 
@@ -356,10 +354,7 @@ struct rh_services {
 	 * @return borrowed, or NULL when @p text is NULL or memory is out
 	 */
 	const char *(*quote)(const struct rh_view *view, const char *text);
-	/**
-	 * Read a setting of this plugin: section [plugin NAME] of the configuration.
-	 * @return borrowed, or NULL when unset
-	 */
+	/** Read a setting of this plugin: section [plugin NAME]. @return borrowed, or NULL when unset */
 	const char *(*setting)(const struct rh_view *view, const char *key);
 
 	/**
@@ -506,6 +501,15 @@ struct rh_services {
 	 * @return 0 or a negative status (RH_EPLUGIN: no JSON, or a member that does not fit; the message has its path)
 	 */
 	int32_t (*expansion)(struct rh_reply *reply, const char *json);
+	/**
+	 * Since 1.2. For judge(): stop pods, and start replicas anew when these are gone: of the job (@p type NULL, @p
+	 * index -1; attempt() grows), of @p type (@p index -1), or one. Successes run again, too. @p token NULL, or 1 to 63
+	 * of A-Z a-z 0-9 . _ -: once for each that is not the last of the job or type; not for one replica. restartPolicy
+	 * does not judge these failures. It counts one against backoffLimit but for RH_RESTART_FREE in @p flags. FAILED and
+	 * SUCCEEDED go before it. @p message NULL: the core's words. @return 0 or a negative status
+	 */
+	int32_t (*restart)(struct rh_reply *reply, const char *type, int32_t index, uint32_t flags, const char *token,
+	                   const char *message);
 };
 
 /** What a plugin gives to the host. Append only; an operation that is NULL means the core's default. */

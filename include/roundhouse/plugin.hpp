@@ -255,12 +255,14 @@ class View
 	{
 		return services_.attempt(view_);
 	}
-	/** For judge(): @return how the replicas of a type do; nothing when the job has no such type */
+	/** For judge(): @return how the replicas of a type do; nothing when the job has no such type. ready is -1
+	 * before 1.2 */
 	std::optional<rh_counts> counts(Text type) const
 	{
 		rh_counts found = {};
 
 		found.head = RH_HEAD(rh_counts);
+		found.ready = -1;
 		return services_.counts(view_, type.c_str(), &found) == 1 ? std::optional(found) : std::nullopt;
 	}
 	/** For judge() and objects(): @return how one replica does; nothing when there is none, or nothing was observed */
@@ -270,6 +272,7 @@ class View
 
 		found.head = RH_HEAD(rh_replica_state);
 		found.exit_code = -1;
+		found.ready = -1;
 		return services_.replica(view_, type.c_str(), index, &found) == 1 ? std::optional(found) : std::nullopt;
 	}
 	/** For judge(): @return whether the job's condition @p type is True */
@@ -327,6 +330,12 @@ class Reply
 	{
 		if (code < 0)
 			throw ServiceError(code);
+	}
+	/** Throw unless the host has a service of 1.2. */
+	static void need(bool has)
+	{
+		if (!has)
+			throw Failure(RH_EPLUGIN, "needs a host of ABI 1.2");
 	}
 
 	const rh_services &services_; /**< of the host */
@@ -417,6 +426,49 @@ class Verdicts : public Reply
 	void restarting(Text type, const char *message = nullptr)
 	{
 		check(services_.verdict(reply_, RH_VERDICT_RESTARTING, type.c_str(), message));
+	}
+	/**
+	 * Since 1.2, like all that follow: a verdict with the reason of its condition, "Evicted".
+	 * @param verdict RH_VERDICT_*; @param type the replica type that causes it, or NULL
+	 */
+	void conclude(std::int32_t verdict, const char *type, Text reason, const char *message = nullptr)
+	{
+		need(RH_HAS(&services_, rh_services, conclude));
+		check(services_.conclude(reply_, verdict, type, reason.c_str(), message));
+	}
+	/** Create no pod for a replica now; @p index -1: for none of the type. @param reason for people */
+	void hold(Text type, std::int32_t index, Text reason)
+	{
+		need(RH_HAS(&services_, rh_services, hold));
+		check(services_.hold(reply_, type.c_str(), index, reason.c_str()));
+	}
+	/** Set a member of status that rh_kind.status_schema declares; "null" removes it. */
+	void status(Text field, Text json)
+	{
+		need(RH_HAS(&services_, rh_services, status));
+		check(services_.status(reply_, field.c_str(), json.c_str()));
+	}
+	/** Restart the whole job. @param flags RH_RESTART_*; @param token NULL: each time that it is said */
+	void restart_all(std::uint32_t flags = 0, const char *token = nullptr, const char *message = nullptr)
+	{
+		restart(nullptr, -1, flags, token, message);
+	}
+	/** Restart all replicas of a type, together. */
+	void restart_type(Text type, std::uint32_t flags = 0, const char *token = nullptr, const char *message = nullptr)
+	{
+		restart(type.c_str(), -1, flags, token, message);
+	}
+	/** Restart one replica. */
+	void restart_replica(Text type, std::int32_t index, std::uint32_t flags = 0, const char *message = nullptr)
+	{
+		restart(type.c_str(), index, flags, nullptr, message);
+	}
+
+  private:
+	void restart(const char *type, std::int32_t index, std::uint32_t flags, const char *token, const char *message)
+	{
+		need(RH_HAS(&services_, rh_services, restart));
+		check(services_.restart(reply_, type, index, flags, token, message));
 	}
 };
 

@@ -51,6 +51,11 @@ static void ledger_fill(struct rh_ledger *ledger)
 	for (int32_t i = 0; i < 9; i++)
 		assert_int_equal(rh_ledger_set_succeeded(ledger, "Worker", i == 8 ? 12 : i), 0);
 	assert_int_equal(rh_index_set_add(&rh_ledger_type_of(ledger, "Worker")->lost, 40), 0);
+	assert_int_equal(rh_index_set_add(&rh_ledger_type_of(ledger, "Worker")->again, 41), 0);
+	assert_int_equal(rh_ledger_set_token(&rh_ledger_type_of(ledger, "Worker")->token, "t"), 0);
+	assert_int_equal(rh_ledger_set_token(&ledger->token, "first"), 0);
+	assert_int_equal(rh_ledger_set_token(&ledger->token, "second"), 0);
+	assert_int_equal(rh_ledger_set_token(&ledger->token, NULL), 0);
 	ledger_fill_fault(&ledger->fault, "boom");
 }
 
@@ -130,6 +135,13 @@ static void test_ledger__equal(void **state)
 	copy.types[0].restarts[RH_CAUSE_DELETED]++;
 	assert_false(rh_ledger_equal(&full, &copy));
 	copy.types[0].restarts[RH_CAUSE_DELETED]--;
+	assert_int_equal(rh_ledger_set_token(&copy.token, "third"), 0);
+	assert_false(rh_ledger_equal(&full, &copy));
+	assert_int_equal(rh_ledger_set_token(&copy.token, "second"), 0);
+	rh_index_set_remove(&rh_ledger_type_of(&copy, "Worker")->again, 41);
+	assert_false(rh_ledger_equal(&full, &copy));
+	assert_int_equal(rh_index_set_add(&rh_ledger_type_of(&copy, "Worker")->again, 41), 0);
+	assert_true(rh_ledger_equal(&full, &copy));
 	rh_ledger_unnote(&copy, "u1");
 	assert_false(rh_ledger_equal(&full, &copy));
 }
@@ -144,13 +156,15 @@ static void test_ledger__text(void **state)
 	ledger_fill(&ledger);
 	text = rh_ledger_text(&ledger, worlds->job);
 	assert_string_equal(
-		text, "{\"uid\":\"job-uid\",\"attempt\":2,\"stopping\":true,\"end\":\"deadline\",\"types\":{"
-			  "\"Worker\":{\"restarts\":{\"exit\":1,\"in-place\":1},\"succeeded\":\"0-7,12\",\"lost\":\"40\"},"
-			  "\"Master\":{\"restarts\":{\"job\":1}}},\"fault\":{\"type\":\"Worker\",\"index\":1,\"attempt\":2,"
-			  "\"exitCode\":137,\"at\":\"2026-01-01T00:00:00.000005Z\",\"pod\":\"j-worker-1\",\"node\":\"n1\","
-			  "\"container\":\"pytorch\",\"reason\":\"Error\",\"class\":\"hung\",\"rank\":3,"
-			  "\"until\":\"2026-01-01T00:00:00.000006Z\",\"reportedBy\":\"Worker-0: late\",\"lastLines\":\"boom\"},"
-			  "\"counted\":[\"u1\",\"waiting/u2\"]}");
+		text,
+		"{\"uid\":\"job-uid\",\"attempt\":2,\"stopping\":true,\"token\":\"second\",\"end\":\"deadline\",\"types\":{"
+		"\"Worker\":{\"restarts\":{\"exit\":1,\"in-place\":1},\"succeeded\":\"0-7,12\",\"lost\":\"40\","
+		"\"again\":\"41\",\"token\":\"t\"},"
+		"\"Master\":{\"restarts\":{\"job\":1}}},\"fault\":{\"type\":\"Worker\",\"index\":1,\"attempt\":2,"
+		"\"exitCode\":137,\"at\":\"2026-01-01T00:00:00.000005Z\",\"pod\":\"j-worker-1\",\"node\":\"n1\","
+		"\"container\":\"pytorch\",\"reason\":\"Error\",\"class\":\"hung\",\"rank\":3,"
+		"\"until\":\"2026-01-01T00:00:00.000006Z\",\"reportedBy\":\"Worker-0: late\",\"lastLines\":\"boom\"},"
+		"\"counted\":[\"u1\",\"waiting/u2\"]}");
 	ledger_annotate(worlds, text);
 	assert_int_equal(rh_ledger_read(worlds->job, &again), 0);
 	assert_true(rh_ledger_equal(&ledger, &again));

@@ -22,6 +22,19 @@ static bool verdicts_have(const struct rh_judgement *judgement, int32_t verdict)
 	return false;
 }
 
+/** A restart without a token of a job that has ended would be carried out again and again. */
+static void verdicts_check_restarts(struct rh_board *board, const struct rh_judgement *judgement, bool ended)
+{
+	for (size_t i = 0; i < judgement->restart_count; i++) {
+		if (judgement->restarts[i].message)
+			rh_check_text(board, "the message of a restart", judgement->restarts[i].message);
+		if (ended && !judgement->restarts[i].token && !verdicts_have(judgement, RH_VERDICT_SUCCEEDED) &&
+		    !verdicts_have(judgement, RH_VERDICT_FAILED))
+			rh_board_add(board, RH_CHECK_VERDICTS,
+			             "every replica succeeded, and judge() restarts them without a token: the job never ends");
+	}
+}
+
 void rh_check_verdicts(struct rh_board *board, const struct rh_job *job, const struct rh_judgement *judgement,
                        bool ended)
 {
@@ -37,6 +50,7 @@ void rh_check_verdicts(struct rh_board *board, const struct rh_job *job, const s
 			rh_board_add(board, RH_CHECK_VERDICTS,
 			             "a verdict names the replica type \"%.60s\", which the job does not have", type);
 	}
+	verdicts_check_restarts(board, judgement, ended);
 	if (ended && !verdicts_have(judgement, RH_VERDICT_SUCCEEDED) && !verdicts_have(judgement, RH_VERDICT_FAILED))
 		rh_board_warn(board, RH_CHECK_VERDICTS,
 		              "every replica succeeded, and judge() gives neither SUCCEEDED nor FAILED: the job never ends");

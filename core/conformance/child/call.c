@@ -18,17 +18,32 @@ static void call_write_findings(const struct rh_findings *findings, struct rh_st
 		               findings->items[i].detail);
 }
 
+static const char *call_text(const char *text)
+{
+	return text ? text : "-";
+}
+
 static void call_write_judgement(const struct rh_judgement *judgement, struct rh_str *out)
 {
 	for (size_t i = 0; i < judgement->count; i++)
 		rh_str_appendf(out, "verdict %d %s: %s\n", (int)judgement->items[i].verdict,
-		               judgement->items[i].type ? judgement->items[i].type : "-", judgement->items[i].message);
+		               call_text(judgement->items[i].type), judgement->items[i].message);
 }
 
 static void call_write_holds(const struct rh_judgement *judgement, struct rh_str *out)
 {
 	for (size_t i = 0; i < judgement->hold_count; i++)
 		rh_str_appendf(out, "hold %s %d\n", judgement->holds[i].type, (int)judgement->holds[i].index);
+}
+
+static void call_write_restarts(const struct rh_judgement *judgement, struct rh_str *out)
+{
+	for (size_t i = 0; i < judgement->restart_count; i++) {
+		const struct rh_restart *restart = &judgement->restarts[i];
+
+		rh_str_appendf(out, "restart %s %d %u %s: %s\n", call_text(restart->type), (int)restart->index,
+		               (unsigned)restart->flags, call_text(restart->token), call_text(restart->message));
+	}
 }
 
 static void call_write_status(const struct rh_judgement *judgement, struct rh_str *out)
@@ -49,6 +64,7 @@ static char *call_write(const struct rh_answer *answer)
 	call_write_findings(&answer->findings, &out);
 	call_write_judgement(&answer->judgement, &out);
 	call_write_holds(&answer->judgement, &out);
+	call_write_restarts(&answer->judgement, &out);
 	call_write_status(&answer->judgement, &out);
 	if (answer->json && answer->result == 0)
 		rh_json_print(answer->json, false, &out);

@@ -32,9 +32,18 @@ static bool children_is_held(const struct rh_decision *decision, size_t place)
 	return decision->held && decision->held[place];
 }
 
+/* @return whether it restarts with others, and waits until their pods are gone */
+static bool children_is_stopping(const struct rh_decision *decision, size_t place)
+{
+	int32_t index;
+	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
+
+	return rh_ledger_stops(&decision->plan->ledger, spec->type, index);
+}
+
 static bool children_lack_pod(const struct rh_decision *decision, size_t place)
 {
-	return !decision->pods[place] && !children_is_held(decision, place) &&
+	return !decision->pods[place] && !children_is_held(decision, place) && !children_is_stopping(decision, place) &&
 	       !(decision->orphan_pods && decision->orphan_pods[place]) &&
 	       (decision->slots[place] == RH_SLOT_ABSENT || decision->slots[place] == RH_SLOT_RESTARTING);
 }

@@ -133,7 +133,9 @@ static int decide_judge(struct rh_decision *decision)
 {
 	int r = decide_ask(decision);
 
-	return r == 0 ? decide_holds(decision) : r;
+	if (r == 0)
+		r = decide_holds(decision);
+	return r == 0 ? rh_decide_wanted(decision) : r;
 }
 
 static const struct rh_verdict *decide_verdict(const struct rh_decision *decision, int32_t verdict)
@@ -172,7 +174,7 @@ static const char *decide_permanent(const struct rh_decision *decision)
 		int32_t index;
 		const struct rh_replica_spec *spec;
 
-		if (decision->slots[place] != RH_SLOT_FAILED)
+		if (decision->slots[place] != RH_SLOT_FAILED || rh_decide_is_wanted(decision, place))
 			continue;
 		spec = rh_decision_spec(decision, place, &index);
 		if (spec->policy == RH_RESTART_EXIT_CODE)
@@ -285,7 +287,7 @@ static bool decide_is_end(const struct rh_decision *decision)
 {
 	if (decide_verdict(decision, RH_VERDICT_FAILED) || decide_permanent(decision) || rh_decide_over_budget(decision))
 		return true;
-	return decision->job->scope == RH_SCOPE_JOB && decision->first != SIZE_MAX;
+	return (decision->wants_all || decision->job->scope == RH_SCOPE_JOB) && decision->first != SIZE_MAX;
 }
 
 /* @return 1 when the fault is judged later and the pass ends; 0 or RH_ENOMEM */
@@ -319,8 +321,10 @@ static int decide_keep(struct rh_decision *decision)
 {
 	if (rh_decide_objects(decision) < 0 || rh_decide_restart(decision) < 0)
 		return RH_ENOMEM;
-	if (!decision->plan->ledger.stopping && (rh_decide_children(decision) < 0 || decide_report_running(decision) < 0 ||
-	                                         decide_report_restarting(decision) < 0))
+	if (!decision->plan->ledger.stopping && rh_decide_children(decision) < 0)
+		return RH_ENOMEM;
+	if (!decision->plan->ledger.stopping && !decision->begun &&
+	    (decide_report_running(decision) < 0 || decide_report_restarting(decision) < 0))
 		return RH_ENOMEM;
 	return decide_waiting(decision) < 0 ? RH_ENOMEM : rh_decide_counts(decision);
 }

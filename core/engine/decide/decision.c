@@ -16,6 +16,7 @@ void rh_decision_deinit(struct rh_decision *decision)
 	rh_free(decision->orphan_services);
 	rh_free(decision->owned);
 	rh_free(decision->held);
+	rh_free(decision->wanted);
 	rh_judgement_deinit(&decision->judgement);
 }
 
@@ -73,6 +74,11 @@ bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_ch
 	/* one without a type is a further object where the plugin names it, else a replica's whose labels were changed */
 	return strcmp(child->kind, "Service") == 0 && strcmp(child->api_version, "v1") == 0 &&
 	       strcmp(child->owner_uid, decision->job->uid) == 0 && (*child->type || !decision_is_named(decision, child));
+}
+
+bool rh_decide_is_wanted(const struct rh_decision *decision, size_t place)
+{
+	return decision->wanted && decision->wanted[place] != 0;
 }
 
 bool rh_decide_leads(const struct rh_replica_spec *spec)

@@ -219,6 +219,8 @@ static enum rh_slot observe_slot(const struct rh_decision *decision, size_t spec
 	const struct rh_ledger_type *type = rh_ledger_find(&decision->plan->ledger, replica->type);
 	const struct rh_pod *pod = decision->pods[decision->offsets[spec] + (size_t)index];
 
+	if (type && rh_index_set_has(&type->again, index))
+		return RH_SLOT_RESTARTING;
 	if (type && rh_index_set_has(&type->succeeded, index))
 		return RH_SLOT_SUCCEEDED;
 	if (pod)
@@ -281,6 +283,11 @@ static bool observe_is_reported(const struct rh_decision *decision, size_t place
 	       (pod && pod->phase == RH_PHASE_FAILED && decision->slots[place] != RH_SLOT_STALE);
 }
 
+static bool observe_is_lost(const struct rh_ledger_type *type, int32_t index)
+{
+	return type && (rh_index_set_has(&type->lost, index) || rh_index_set_has(&type->again, index));
+}
+
 /* @return whether the replica may be one of those that the status counts: it exists, or its end is counted and the
  * status may not show that yet. */
 static bool observe_accounted(const struct rh_decision *decision, size_t spec, size_t place)
@@ -290,7 +297,7 @@ static bool observe_accounted(const struct rh_decision *decision, size_t spec, s
 
 	if (observe_is_reported(decision, place) || (pod && pod->phase == RH_PHASE_RUNNING))
 		return true;
-	return type && rh_index_set_has(&type->lost, (int32_t)(place - decision->offsets[spec]));
+	return observe_is_lost(type, (int32_t)(place - decision->offsets[spec]));
 }
 
 /* Once the status counts exactly the existing replicas, the record of losses that it does not show is not needed any
@@ -315,7 +322,15 @@ static void observe_forget_lost(struct rh_decision *decision, size_t spec)
 
 static bool observe_remembered(const struct rh_ledger_type *type, int32_t index)
 {
-	return type && (rh_index_set_has(&type->succeeded, index) || rh_index_set_has(&type->lost, index));
+	return observe_is_lost(type, index) || (type && rh_index_set_has(&type->succeeded, index));
+}
+
+/* @return more than the highest index that is remembered */
+static int32_t observe_room(const struct rh_ledger_type *type)
+{
+	int32_t room = type->succeeded.room > type->lost.room ? type->succeeded.room : type->lost.room;
+
+	return room > type->again.room ? room : type->again.room;
 }
 
 /* Surplus replicas were counted, too, as long as their pods exist or the ledger has them. */
@@ -331,7 +346,7 @@ static int64_t observe_surplus(const struct rh_decision *decision, size_t spec)
 		count += pod->index >= replica->replicas && pod->phase > RH_PHASE_PENDING &&
 		         strcasecmp(pod->type, replica->type) == 0 && !observe_remembered(type, pod->index);
 	}
-	for (int32_t i = replica->replicas; type && (i < type->succeeded.room || i < type->lost.room); i++)
+	for (int32_t i = replica->replicas; type && i < observe_room(type); i++)
 		count += observe_remembered(type, i);
 	return count;
 }
@@ -359,10 +374,37 @@ static void observe_vanished(struct rh_decision *decision, size_t spec)
 	}
 }
 
+/* @return whether a pod is left of the replicas of @p type that stop for a restart */
+static bool observe_stops(const struct rh_decision *decision, const struct rh_ledger_type *type)
+{
+	for (size_t i = 0; i < decision->owned_count; i++) {
+		if (strcasecmp(decision->owned[i]->type, type->type) == 0 &&
+		    rh_index_set_has(&type->again, decision->owned[i]->index))
+			return true;
+	}
+	return false;
+}
+
+/* Replicas that stopped for a restart which the plugin wanted run again, together, once no pod of them is left. */
+static int observe_again(const struct rh_decision *decision, struct rh_ledger_type *type)
+{
+	if (rh_index_set_is_empty(&type->again) || observe_stops(decision, type))
+		return 0;
+	for (int32_t i = 0; i < type->again.room; i++) {
+		if (rh_index_set_has(&type->again, i) && rh_index_set_add(&type->lost, i) < 0)
+			return RH_ENOMEM;
+	}
+	rh_index_set_deinit(&type->again);
+	return 0;
+}
+
 static int observe_spec(struct rh_decision *decision, size_t spec)
 {
 	const struct rh_replica_spec *replica = &decision->job->specs[spec];
+	const struct rh_ledger_type *type = rh_ledger_find(&decision->plan->ledger, replica->type);
 
+	if (type && observe_again(decision, &decision->plan->ledger.types[type - decision->plan->ledger.types]) < 0)
+		return rh_fail_oom(decision->err);
 	for (int32_t i = 0; i < replica->replicas; i++) {
 		size_t place = decision->offsets[spec] + (size_t)i;
 

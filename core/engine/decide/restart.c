@@ -31,13 +31,15 @@ static int64_t restart_live(const struct rh_decision *decision, size_t place)
 {
 	const struct rh_pod *pod = decision->pods[place];
 	int32_t index;
-	enum rh_restart_policy policy = rh_decision_spec(decision, place, &index)->policy;
+	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
+	enum rh_restart_policy policy = spec->policy;
 
 	if (!pod || decision->slots[place] == RH_SLOT_SUCCEEDED || decision->slots[place] == RH_SLOT_STALE ||
 	    (pod->phase != RH_PHASE_RUNNING && pod->phase != RH_PHASE_FAILED))
 		return 0;
 	if (policy == RH_RESTART_NEVER || policy == RH_RESTART_UNKNOWN ||
-	    rh_ledger_counted(&decision->plan->ledger, pod->uid))
+	    rh_ledger_counted(&decision->plan->ledger, pod->uid) ||
+	    rh_ledger_stops(&decision->plan->ledger, spec->type, index))
 		return 0;
 	return pod->restarts;
 }
@@ -52,10 +54,11 @@ bool rh_decide_over_budget(const struct rh_decision *decision)
 		return false;
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		live += restart_live(decision, place);
-		coming += decision->slots[place] == RH_SLOT_BROKEN;
+		coming += decision->slots[place] == RH_SLOT_BROKEN && !rh_decide_is_wanted(decision, place);
 	}
 	if (decision->job->scope == RH_SCOPE_JOB && coming > 1)
 		coming = 1;
+	coming += (int64_t)decision->charges;
 	in_place = rh_ledger_restarts_of(ledger, RH_CAUSE_IN_PLACE) + live;
 	/*
 	 * In V1 the restart in place that reaches the limit fails the job; a replica is re-created as often as the limit.
@@ -129,6 +132,9 @@ static int restart_spec(struct rh_decision *decision, size_t spec)
 		const struct rh_pod *pod = decision->pods[place];
 		int r = 0;
 
+		/* what the plugin wants restarted, and what waits for another restart, is not restarted by its policy */
+		if (rh_decide_is_wanted(decision, place) && decision->slots[place] != RH_SLOT_RESTARTING)
+			continue;
 		if (decision->slots[place] == RH_SLOT_FAILED)
 			r = restart_note_failed(decision, place);
 		/* Without room in the ledger the restart waits for a pass in which UIDs of deleted pods have been dropped. */
@@ -153,34 +159,62 @@ static int restart_replicas(struct rh_decision *decision)
 	return 0;
 }
 
+/* @return whether the replica restarts by its policy */
+static bool restart_is_own(const struct rh_decision *decision, size_t place)
+{
+	return decision->slots[place] == RH_SLOT_BROKEN && !rh_decide_is_wanted(decision, place);
+}
+
 /* @return the replica that restarts the whole job: the one with the first fault; SIZE_MAX: none */
 static size_t restart_trigger(const struct rh_decision *decision)
 {
 	size_t place = 0;
 
-	if (decision->first != SIZE_MAX && decision->slots[decision->first] == RH_SLOT_BROKEN)
+	if (decision->first != SIZE_MAX && restart_is_own(decision, decision->first))
 		return decision->first;
-	while (place < rh_decision_places(decision) && decision->slots[place] != RH_SLOT_BROKEN)
+	while (place < rh_decision_places(decision) && !restart_is_own(decision, place))
 		place++;
 	return place < rh_decision_places(decision) ? place : SIZE_MAX;
+}
+
+/* Count that the replica stops for @p cause, and report how it ended. */
+static int restart_count_with(struct rh_decision *decision, size_t place, enum rh_restart_cause cause)
+{
+	const struct rh_pod *pod = decision->pods[place];
+	int32_t index;
+	struct rh_ledger_type *type =
+		rh_ledger_type_of(&decision->plan->ledger, rh_decision_spec(decision, place, &index)->type);
+	bool ended = decision->slots[place] == RH_SLOT_BROKEN;
+
+	/* one that has no pod counts where all count for one */
+	if (!pod && cause == RH_CAUSE_JOB)
+		return 0;
+	if (!type || restart_fold(decision, place) < 0)
+		return RH_ENOMEM;
+	type->restarts[cause]++;
+	/* a failure for good that was seen before is reported */
+	if (pod && decision->slots[place] == RH_SLOT_FAILED && rh_decide_is_wanted(decision, place))
+		ended = !rh_ledger_counted(&decision->plan->ledger, pod->uid);
+	return ended ? rh_decide_emit_exit(decision, place) : 0;
 }
 
 static int restart_count_job(struct rh_decision *decision, size_t trigger)
 {
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
-		struct rh_ledger_type *type;
-		int32_t index;
-
-		if (place == trigger || !decision->pods[place])
-			continue;
-		type = rh_ledger_type_of(&decision->plan->ledger, rh_decision_spec(decision, place, &index)->type);
-		if (!type || restart_fold(decision, place) < 0)
-			return RH_ENOMEM;
-		type->restarts[RH_CAUSE_JOB]++;
-		if (decision->slots[place] == RH_SLOT_BROKEN && rh_decide_emit_exit(decision, place) < 0)
+		if (place != trigger && restart_count_with(decision, place, RH_CAUSE_JOB) < 0)
 			return RH_ENOMEM;
 	}
 	return restart_count(decision, trigger);
+}
+
+/* Report a restart. @param message to which the first fault is appended; @param verdict of the plugin, for the reason
+ */
+static int restart_report(struct rh_decision *decision, struct rh_str *message, struct rh_verdict verdict)
+{
+	verdict.message = (char *)(uintptr_t)rh_str_text(message);
+	if (message->failed || rh_decide_conclude(decision, RH_CONDITION_RESTARTING, "Restarting", &verdict) < 0)
+		return RH_ENOMEM;
+	return rh_decide_emit_verdict(decision, true, "Restarting", &verdict);
 }
 
 static int restart_emit_job(struct rh_decision *decision, size_t trigger)
@@ -200,16 +234,112 @@ static int restart_emit_job(struct rh_decision *decision, size_t trigger)
 		rh_str_appendf(&message, "job %s is restarting because %s replica(s) failed.", job->name,
 		               rh_decision_spec(decision, trigger, &index)->type);
 	rh_decide_print_fault(decision, &message);
-	verdict.message = (char *)(uintptr_t)rh_str_text(&message);
-	if (message.failed || rh_decide_conclude(decision, RH_CONDITION_RESTARTING, "Restarting", &verdict) < 0)
+	return restart_report(decision, &message, verdict);
+}
+
+/* Report a restart that the plugin wants, in its words or the core's. */
+static int restart_report_wanted(struct rh_decision *decision, const struct rh_restart *restart)
+{
+	const struct rh_job *job = decision->job;
+	rh_auto_str message = {0};
+
+	if (restart->message)
+		rh_str_append(&message, restart->message);
+	else if (!restart->type)
+		rh_str_appendf(&message, "%s %s is restarting.", job->kind->kind, job->name);
+	else if (restart->index < 0)
+		rh_str_appendf(&message, "%s %s is restarting all %s replica(s).", job->kind->kind, job->name, restart->type);
+	else
+		rh_str_appendf(&message, "%s %s is restarting %s-%" PRId32 ".", job->kind->kind, job->name, restart->type,
+		               restart->index);
+	if (!restart->type)
+		rh_decide_print_fault(decision, &message);
+	decision->begun = true;
+	return restart_report(decision, &message, (struct rh_verdict){.verdict = RH_VERDICT_RESTARTING});
+}
+
+/* @return for what cause the first replica of a restart stops; the others stop with it */
+static enum rh_restart_cause restart_cause_of(const struct rh_restart *restart, bool first)
+{
+	return first && !(restart->flags & RH_RESTART_FREE) ? RH_CAUSE_PLUGIN : RH_CAUSE_JOB;
+}
+
+/* Stop all of the job because the plugin wants it. */
+static int restart_wanted_job(struct rh_decision *decision)
+{
+	const struct rh_restart *restart = decision->wants_all;
+	struct rh_ledger *ledger = &decision->plan->ledger;
+	bool first = true;
+
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		if (restart_count_with(decision, place, restart_cause_of(restart, first)) < 0)
+			return RH_ENOMEM;
+		first = false;
+	}
+	if (rh_ledger_set_token(&ledger->token, restart->token) < 0 || restart_report_wanted(decision, restart) < 0)
 		return RH_ENOMEM;
-	return rh_decide_emit_verdict(decision, true, "Restarting", &verdict);
+	ledger->stopping = true;
+	return rh_decide_stop_all(decision);
+}
+
+/* Begin the restart of one replica; its pod is deleted with those of other restarts. */
+static int restart_begin(struct rh_decision *decision, size_t place, enum rh_restart_cause cause)
+{
+	int32_t index;
+	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
+	struct rh_ledger_type *type = rh_ledger_type_of(&decision->plan->ledger, spec->type);
+
+	if (!type || restart_count_with(decision, place, cause) < 0)
+		return RH_ENOMEM;
+	rh_index_set_remove(&type->succeeded, index);
+	rh_index_set_remove(&type->lost, index);
+	if (rh_index_set_add(&type->again, index) < 0)
+		return RH_ENOMEM;
+	decision->slots[place] = RH_SLOT_RESTARTING;
+	return 0;
+}
+
+/* Report the restart to which the replica belongs, and keep its token. */
+static int restart_open(struct rh_decision *decision, size_t place, const struct rh_restart *restart)
+{
+	int32_t index;
+	struct rh_ledger_type *type =
+		rh_ledger_type_of(&decision->plan->ledger, rh_decision_spec(decision, place, &index)->type);
+
+	if (!type || rh_ledger_set_token(&type->token, restart->token) < 0)
+		return RH_ENOMEM;
+	return restart_report_wanted(decision, restart);
+}
+
+/* Begin the restarts of types and replicas that the plugin wants. */
+static int restart_wanted(struct rh_decision *decision)
+{
+	uint32_t last = 0;
+
+	for (size_t place = 0; decision->wanted && place < rh_decision_places(decision); place++) {
+		uint32_t number = decision->wanted[place];
+		const struct rh_restart *restart;
+
+		if (number == 0 || number == RH_WANTED_LATER)
+			continue;
+		restart = &decision->judgement.restarts[number - 1];
+		if (number != last && restart_open(decision, place, restart) < 0)
+			return RH_ENOMEM;
+		if (restart_begin(decision, place, restart_cause_of(restart, number != last)) < 0)
+			return RH_ENOMEM;
+		last = number;
+	}
+	return 0;
 }
 
 int rh_decide_restart(struct rh_decision *decision)
 {
 	size_t trigger;
 
+	if (decision->wants_all)
+		return restart_wanted_job(decision);
+	if (restart_wanted(decision) < 0)
+		return RH_ENOMEM;
 	if (decision->job->scope == RH_SCOPE_REPLICA)
 		return restart_replicas(decision);
 	trigger = restart_trigger(decision);

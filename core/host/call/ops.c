@@ -535,6 +535,11 @@ void rh_judgement_deinit(struct rh_judgement *judgement)
 		rh_free(judgement->items[i].reason);
 		rh_free(judgement->items[i].message);
 	}
+	for (size_t i = 0; i < judgement->restart_count; i++) {
+		rh_free(judgement->restarts[i].token);
+		rh_free(judgement->restarts[i].message);
+	}
+	rh_free(judgement->restarts);
 	rh_free(judgement->holds);
 	rh_json_free(judgement->status);
 	*judgement = (struct rh_judgement){0};

@@ -12,6 +12,8 @@
 
 /* Longest reason of a verdict. */
 #define REPLY_REASON_MAX 128
+/* Longest token of a restart. */
+#define REPLY_TOKEN_MAX 63
 
 /** Parts of a Pod that only the core writes. */
 static const char *const reply_core_paths[] = {
@@ -476,6 +478,61 @@ int32_t rh_reply_hold(struct rh_reply *reply, const char *type, int32_t index, c
 		return r;
 	rh_log(RH_LOG_DEBUG, reply->object, "plugin %s: %s %d waits: %s", reply->plugin, spec->type, (int)index, reason);
 	return reply_keep_hold(reply, spec->type, index);
+}
+
+/** @return what is wrong with the arguments of restart(), or NULL. @param spec of the type; NULL: none */
+static const char *reply_judge_restart(const struct rh_restart *given, const struct rh_replica_spec *spec)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	const char *token = given->token;
+
+	if (given->type ? !spec : given->index != -1)
+		return "the job has no such replica";
+	if (given->flags & ~RH_RESTART_FREE)
+		return "it has a flag that this host does not know";
+	if (!token)
+		return NULL;
+	if (given->index >= 0)
+		return "one replica has no token";
+	return !*token || token[strspn(token, letters)] || strlen(token) > REPLY_TOKEN_MAX
+	           ? "the token is not 1 to 63 letters, digits, '.', '_' and '-'"
+	           : NULL;
+}
+
+/** @param given with borrowed texts, which are copied; its type is the job's */
+static int32_t reply_keep_restart(struct rh_reply *reply, const struct rh_restart *given)
+{
+	struct rh_judgement *judgement = reply->judgement;
+	struct rh_restart *restarts =
+		rh_realloc_array(judgement->restarts, judgement->restart_count + 1, sizeof(*restarts));
+	struct rh_restart *item;
+
+	if (!restarts)
+		return reply_oom(reply);
+	judgement->restarts = restarts;
+	item = &restarts[judgement->restart_count++];
+	*item = *given;
+	item->token = rh_strdup(given->token);
+	item->message = rh_strdup(given->message);
+	return (given->token && !item->token) || (given->message && !item->message) ? reply_oom(reply) : 0;
+}
+
+int32_t rh_reply_restart(struct rh_reply *reply, const char *type, int32_t index, uint32_t flags, const char *token,
+                         const char *message)
+{
+	struct rh_restart given = {type, index, flags, (char *)(uintptr_t)token, (char *)(uintptr_t)message};
+	int32_t r = reply_check(reply, RH_OPERATION_JUDGE, "restart");
+	const struct rh_replica_spec *spec = r == 0 ? reply_find_replica(reply, type, index) : NULL;
+	const char *wrong = r == 0 ? reply_judge_restart(&given, spec) : NULL;
+
+	if (wrong)
+		return reply_blame(reply, "restart", wrong);
+	if (r == 0)
+		r = reply_charge(reply, "restart", token, message);
+	if (r < 0)
+		return r;
+	given.type = spec ? spec->type : NULL;
+	return reply_keep_restart(reply, &given);
 }
 
 int32_t rh_reply_expansion(struct rh_reply *reply, const char *json)

@@ -75,6 +75,9 @@ int32_t rh_reply_edit(struct rh_reply *reply, const char *path, const char *json
 int32_t rh_reply_object(struct rh_reply *reply, const char *json);
 /** @see rh_services.object_with @return see there */
 int32_t rh_reply_object_with(struct rh_reply *reply, const char *json, const struct rh_object_options *options);
+/** @see rh_services.restart @return see there */
+int32_t rh_reply_restart(struct rh_reply *reply, const char *type, int32_t index, uint32_t flags, const char *token,
+                         const char *message);
 /** @see rh_services.hold @return see there */
 int32_t rh_reply_hold(struct rh_reply *reply, const char *type, int32_t index, const char *reason);
 /** @see rh_services.verdict @return see there */

@@ -38,6 +38,7 @@ static const struct rh_services services_table = {
 	.status = rh_reply_status,
 	.lookup = rh_view_lookup,
 	.expansion = rh_reply_expansion,
+	.restart = rh_reply_restart,
 };
 
 const struct rh_services *rh_services_table(void)

@@ -15,13 +15,14 @@ enum record_code {
 	RECORD_OBJECT_WITH,
 	RECORD_HOLD,
 	RECORD_STATUS,
-	RECORD_EXPANSION
+	RECORD_EXPANSION,
+	RECORD_RESTART
 };
 
 /** One call of a service that answers. */
 struct record_call {
 	enum record_code code;
-	int32_t number; /* a level, a verdict, options of an object, or an index */
+	int32_t number; /* a level, a verdict, options of an object or a restart, or an index */
 	const char *texts[3];
 };
 
@@ -115,6 +116,16 @@ static int32_t record_expansion(struct rh_reply *reply, const char *json)
 	return record_keep(reply, rh_reply_expansion(reply, json), &(struct record_call){RECORD_EXPANSION, 0, {json}});
 }
 
+/** Index and flags of a restart as one number: a job that is judged has fewer than 2^23 replicas. */
+static int32_t record_restart(struct rh_reply *reply, const char *type, int32_t index, uint32_t flags,
+                              const char *token, const char *message)
+{
+	int32_t number = (int32_t)(((uint32_t)index + 1) << 8 | flags);
+
+	return record_keep(reply, rh_reply_restart(reply, type, index, flags, token, message),
+	                   &(struct record_call){RECORD_RESTART, number, {type, token, message}});
+}
+
 static const struct rh_services record_services = {
 	.head = RH_HEAD(struct rh_services),
 	.text = rh_view_text,
@@ -151,6 +162,7 @@ static const struct rh_services record_services = {
 	.status = record_status,
 	.lookup = rh_view_lookup,
 	.expansion = record_expansion,
+	.restart = record_restart,
 };
 
 const struct rh_services *rh_recorder_services(void)
@@ -214,6 +226,9 @@ static void record_apply(struct rh_reply *reply, const struct record_call *call)
 		(void)rh_reply_status(reply, texts[0], texts[1]);
 	else if (call->code == RECORD_EXPANSION)
 		(void)rh_reply_expansion(reply, texts[0]);
+	else if (call->code == RECORD_RESTART)
+		(void)rh_reply_restart(reply, texts[0], (int32_t)((uint32_t)call->number >> 8) - 1,
+		                       (uint32_t)call->number & 0xFF, texts[1], texts[2]);
 	else
 		(void)rh_reply_conclude(reply, call->number, texts[0], texts[2], texts[1]);
 }
@@ -228,7 +243,7 @@ int rh_record_replay(struct rh_wire *wire, struct rh_reply *reply, struct rh_out
 
 		for (size_t i = 0; i < sizeof(call.texts) / sizeof(call.texts[0]); i++)
 			call.texts[i] = rh_wire_text(wire);
-		wire->malformed = wire->malformed || code > RECORD_EXPANSION;
+		wire->malformed = wire->malformed || code > RECORD_RESTART;
 		if (reply && !wire->malformed && reply->status == 0)
 			record_apply(reply, &call);
 	}

@@ -32,7 +32,15 @@ constexpr rh_kind make_kind(const char *kind, const char *plural, const char *si
 }
 
 constexpr rh_kind face = make_kind("FaceJob", "facejobs", "facejob", "facejob-controller");
-constexpr rh_kind plain = make_kind("PlainJob", "plainjobs", "plainjob", "plainjob-controller");
+constexpr rh_kind make_plain()
+{
+	rh_kind made = make_kind("PlainJob", "plainjobs", "plainjob", "plainjob-controller");
+
+	made.status_schema = R"({"done": {"type": "integer"}})";
+	return made;
+}
+
+constexpr rh_kind plain = make_plain();
 
 [[noreturn]] void fail_by(Text mode)
 {
@@ -114,9 +122,30 @@ class PlainJob : public roundhouse::Kind
 	{
 		const auto counts = view.counts("Peer");
 
+		if (view.boolean("spec.flag") && counts)
+			return judge_in_turn(view, *counts, verdicts);
 		if (!counts || counts->succeeded < counts->desired)
 			return roundhouse::Judgement::core;
 		verdicts.succeeded("all peers are done");
+		return roundhouse::Judgement::complete;
+	}
+
+  private:
+	/* Peers run one after the other, all of them twice. */
+	static roundhouse::Judgement judge_in_turn(const roundhouse::View &view, const rh_counts &counts,
+	                                           roundhouse::Verdicts &verdicts)
+	{
+		const auto first = view.replica("Peer", 0);
+
+		verdicts.status("done", roundhouse::Number(counts.succeeded));
+		if (counts.ready < 0)
+			verdicts.failed("Peer", "the host does not say who is ready");
+		else if (!first || first->phase != RH_PHASE_SUCCEEDED)
+			verdicts.hold("Peer", 1, "waits for the first");
+		else if (counts.succeeded == counts.desired && view.attempt() == 0)
+			verdicts.restart_all(RH_RESTART_FREE, nullptr, "once more");
+		else if (counts.succeeded == counts.desired)
+			verdicts.conclude(RH_VERDICT_SUCCEEDED, nullptr, "DoneTwice", "all peers are done twice");
 		return roundhouse::Judgement::complete;
 	}
 };

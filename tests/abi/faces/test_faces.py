@@ -131,6 +131,12 @@ class Face(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(words, done.stdout)
 
+    def test_judge_with_services_of_1_2(self):
+        done = self.call(["run", "-o", "json"], "flag: true", "PlainJob")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for words in ("once more", "DoneTwice", "all peers are done twice"):
+            self.assertIn(words, done.stdout + done.stderr)
+
     def test_findings(self):
         done = self.call(["lint"], "mode: refuse")
         self.assertEqual(done.returncode, 2, done.stdout)

@@ -95,6 +95,7 @@ enum broken_rule {
 	VERDICT_BOTH,
 	VERDICT_TYPE,
 	VERDICT_NONE,
+	VERDICT_RESTART,
 	STATUS_VALUE,
 	PURE_COUNT,
 	PURE_CLOCK,
@@ -501,6 +502,8 @@ static int32_t broken_judge(void *self, const struct rh_view *view, struct rh_re
 		(void)uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
 	if (broken(STATUS_VALUE) && services->status(reply, "step", "\"three\"") < 0)
 		return RH_EPLUGIN;
+	if (broken(VERDICT_RESTART))
+		return services->restart(reply, NULL, -1, 0, NULL, NULL);
 	if (!services->counts(view, "Leader", &counts) || !broken(VERDICT_BOTH))
 		return broken(VERDICT_TYPE)   ? services->verdict(reply, RH_VERDICT_FAILED, "Boss", NULL)
 		       : broken(VERDICT_NONE) ? 0

@@ -172,7 +172,8 @@ static void look_at_create(struct run *run, const struct rh_request *request)
 		wrong(run, "%s is created though it is there", name);
 	if (run->finished)
 		wrong(run, "%s is created though the job is %s", name, run->finished);
-	if (replica->succeeded >= 0 && (!run->scenario->again || attempt <= replica->succeeded))
+	/* a restart of a type begins no other attempt */
+	if (replica->succeeded >= 0 && (!run->scenario->again || (attempt <= replica->succeeded && !run->scenario->scope)))
 		wrong(run, "%s is created again in attempt %d though it succeeded in %d", name, attempt, replica->succeeded);
 }
 
@@ -417,7 +418,7 @@ static void check_ledger(struct run *run)
 {
 	const struct scenario *scenario = run->scenario;
 	const struct rh_json *object = sim_job(&run->sim, "j");
-	const struct rh_kind *kind = rh_host_kind(run->sim.host, "kubeflow.org/v1", "PyTorchJob", NULL);
+	const struct rh_kind *kind = rh_host_kind(run->sim.host, run->sim.jobs.api_version, run->sim.jobs.kind, NULL);
 	rh_auto(job) job = NULL;
 	rh_auto_ledger ledger = {0};
 
@@ -447,6 +448,21 @@ static void check_end(struct run *run)
 	wrong(run, "it ends as \"%s\"", shown);
 }
 
+/* @return the scenario's job, owned by the caller */
+static struct rh_json *new_job(const struct scenario *scenario)
+{
+	struct rh_json *job = sim_new_job("j", scenario->replicas, scenario->policy, scenario->annotations);
+	struct rh_json *spec = rh_json_ensure_object(job, "spec");
+
+	if (!scenario->scope)
+		return job;
+	assert_int_equal(rh_json_set(spec, "restartsReplicaSpecs", rh_json_copy(rh_json_get(spec, "pytorchReplicaSpecs"))),
+	                 0);
+	rh_json_remove(spec, "pytorchReplicaSpecs");
+	assert_int_equal(rh_json_set_string(spec, "scope", scenario->scope), 0);
+	return job;
+}
+
 static void play(struct run *run)
 {
 	const struct scenario *scenario = run->scenario;
@@ -455,7 +471,7 @@ static void play(struct run *run)
 	rh_memory_store_set_time(run->sim.store, run->sim.now);
 	rh_memory_store_set_gate(run->sim.store, look_at_request, run);
 	start_engine(run);
-	sim_create(&run->sim, sim_new_job("j", scenario->replicas, scenario->policy, scenario->annotations));
+	sim_create(&run->sim, new_job(scenario));
 	for (bool more = true; more && !*run->wrong;) {
 		rh_engine_step(run->sim.engine, run->sim.now);
 		quiet_answer(&run->quiet);
@@ -532,6 +548,10 @@ void orders_explore(const struct scenario *scenario, const struct effort *effort
 
 	sim_open(&sim, false);
 	rh_memory_store_free(rh_take(sim.store)); /* each run has its own */
+	if (scenario->scope) {
+		assert_int_equal(rh_host_load_file(sim.host, RH_RESTARTS, NULL), 0);
+		sim.jobs = (struct rh_resource){"example.org/v1", "RestartsJob", "restartsjobs"};
+	}
 	runs = explore_singles(&sim, scenario, effort->stride);
 	for (int i = 1; i <= effort->random; i++)
 		rh_free(play_one(&sim, scenario, NULL, 0, (uint32_t)i * 2654435761U | 1U));

@@ -14,7 +14,9 @@
 /* A kind without Services, selectors and judge(), and with a type that may be scaled to nothing. */
 static const struct rh_replica_type worlds_toy_type = {
 	.head = RH_HEAD(struct rh_replica_type), .name = "Worker", .default_replicas = 1};
-static const struct rh_replica_type *const worlds_toy_types[] = {&worlds_toy_type, NULL};
+static const struct rh_replica_type worlds_chief = {
+	.head = RH_HEAD(struct rh_replica_type), .name = "Chief", .default_replicas = 1};
+static const struct rh_replica_type *const worlds_toy_types[] = {&worlds_toy_type, &worlds_chief, NULL};
 static const struct rh_kind worlds_toy = {
 	.head = RH_HEAD(struct rh_kind),
 	.group = "kubeflow.org",
@@ -63,17 +65,49 @@ static const struct rh_kind *worlds_describe(void *self, uint32_t index)
 static int32_t worlds_init(const struct rh_services *services, void **ret_self, struct rh_reply *reply)
 {
 	(void)reply;
-	*ret_self = NULL;
+	*ret_self = (void *)(uintptr_t)services;
 	return services ? 0 : RH_EINVAL;
 }
 
-/* Says that the job fails as a plugin that takes no failure for the end: never. */
+/* "Worker/1@token!" as an answer: of "all" or of a type, an index, a token, and "!" for one that is free. */
+static int32_t worlds_restart(const struct rh_services *services, struct rh_reply *reply, const char *text)
+{
+	char type[64] = "", token[64] = "";
+	int index = -1;
+	size_t rest = strcspn(text, "/@!");
+
+	assert_true(rest < sizeof(type));
+	memcpy(type, text, rest);
+	text += rest;
+	if (*text == '/')
+		index = (int)strtol(text + 1, (char **)(uintptr_t)&text, 10);
+	if (*text == '@') {
+		rest = strcspn(text + 1, "!");
+		assert_true(rest < sizeof(token));
+		memcpy(token, text + 1, rest);
+		text += 1 + rest;
+	}
+	return services->restart(reply, strcmp(type, "all") == 0 ? NULL : type, index, *text == '!' ? RH_RESTART_FREE : 0,
+	                         *token ? token : NULL, NULL);
+}
+
+/* Says nothing as a plugin that takes no failure for the end, but what the annotation "again" asks for. */
 static int32_t worlds_judge(void *self, const struct rh_view *view, struct rh_reply *reply)
 {
-	(void)self;
-	(void)view;
-	(void)reply;
-	return 0;
+	const struct rh_services *services = self;
+	const char *text = services->text(view, "metadata.annotations.again");
+	int32_t r = 0;
+
+	for (char word[64]; text && *text && r == 0; text += *text == '+') {
+		size_t length = strcspn(text, "+");
+
+		assert_true(length < sizeof(word));
+		memcpy(word, text, length);
+		word[length] = '\0';
+		text += length;
+		r = worlds_restart(services, reply, word);
+	}
+	return r;
 }
 
 const struct rh_plugin worlds_toy_plugin = {
@@ -169,12 +203,15 @@ static bool worlds_add_annotation(struct worlds_spec *spec, const char *word)
 {
 	const char *scope = worlds_value(word, "scope");
 	const char *timeout = worlds_value(word, "timeout");
+	const char *again = worlds_value(word, "again");
 
 	if (scope)
 		rh_str_appendf(&spec->annotations, ",\"" RH_ANNOTATION_RESTART "\":\"%s\"", scope);
 	if (timeout)
 		rh_str_appendf(&spec->annotations, ",\"" RH_ANNOTATION_TERMINATING_TIMEOUT "\":\"%s\"", timeout);
-	return scope || timeout;
+	if (again)
+		rh_str_appendf(&spec->annotations, ",\"again\":\"%s\"", again);
+	return scope || timeout || again;
 }
 
 static void worlds_set_scheduler(struct worlds_spec *spec, const char *name)

@@ -16,7 +16,8 @@
 #define WORLDS_TEXT 2048
 
 /**
- * A plugin with two kinds without Services and selectors, and a judge() without a verdict: ToyJob; and OuterJob, whose
+ * A plugin with two kinds without Services and selectors, and a judge() without a verdict, which restarts
+ * what the annotation "again" says: ToyJob; and OuterJob, whose
  * type Launcher is run by an object of the plugin, with the limits of the run policy.
  */
 extern const struct rh_plugin worlds_toy_plugin;

@@ -287,6 +287,50 @@ static void test_reply__verdicts(void **state)
 	assert_int_equal(judgement.count, 0);
 }
 
+static void test_reply__restarts(void **state)
+{
+	static const struct {
+		const char *type;
+		int32_t index;
+		uint32_t flags;
+		const char *token;
+		const char *blamed; /* NULL: it is taken */
+	} rows[] = {
+		{NULL, -1, 0, NULL, NULL},
+		{NULL, -1, RH_RESTART_FREE, "Failure-2_a.b", NULL},
+		{"Worker", -1, 0, "t", NULL},
+		{"Worker", 0, RH_RESTART_FREE, NULL, NULL},
+		{NULL, 0, 0, NULL, "the job has no such replica"},
+		{"Worker", -2, 0, NULL, "the job has no such replica"},
+		{"Worker", 99, 0, NULL, "the job has no such replica"},
+		{"Boss", -1, 0, NULL, "the job has no such replica"},
+		{"Worker", -1, 2, NULL, "it has a flag that this host does not know"},
+		{"Worker", 0, 0, "t", "one replica has no token"},
+		{"Worker", -1, 0, "", "the token is not"},
+		{"Worker", -1, 0, "a b", "the token is not"},
+		{NULL, -1, 0, "0123456789012345678901234567890123456789012345678901234567890123", "the token is not"},
+	};
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(&fixture, fixture_plugin(), fixture_job);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rh_judgement judgement = {0};
+		struct rh_reply reply = {.operation = RH_OPERATION_JUDGE, .judgement = &judgement, .job = fixture.job};
+		int32_t r = rh_reply_restart(&reply, rows[i].type, rows[i].index, rows[i].flags, rows[i].token, "words");
+
+		assert_int_equal(r, rows[i].blamed ? RH_EPLUGIN : 0);
+		if (rows[i].blamed)
+			reply_assert_blamed(&reply, rows[i].blamed);
+		else
+			assert_string_equal(judgement.restarts[0].message, "words");
+		assert_int_equal(judgement.restart_count, !rows[i].blamed);
+		if (!rows[i].blamed && rows[i].type)
+			assert_string_equal(judgement.restarts[0].type, fixture.job->specs[1].type);
+		rh_judgement_deinit(&judgement);
+	}
+}
+
 static void test_reply__services_belong_to_operations(void **state)
 {
 	static const enum rh_operation all[] = {RH_OPERATION_INIT, RH_OPERATION_VALIDATE, RH_OPERATION_POD,
@@ -400,6 +444,7 @@ int main(void)
 		cmocka_unit_test(test_reply__a_name_that_only_starts_like_the_core_s_is_free),
 		cmocka_unit_test(test_reply__object),
 		cmocka_unit_test(test_reply__verdicts),
+		cmocka_unit_test(test_reply__restarts),
 		cmocka_unit_test(test_reply__services_belong_to_operations),
 		cmocka_unit_test(test_reply__out_of_memory_sticks),
 		cmocka_unit_test(test_reply__options_of_objects),

@@ -39,7 +39,7 @@ fn main() {
         "rh_services", Services, head, text, integer, boolean, size, json, quote, setting, type_ as "type", replicas,
         restart_policy, pod_name, host, port, state, attempt, counts, replica, condition, fail, note, refuse, env,
         edit, object, verdict, key, member, gang, object_with, hold, conclude, status, lookup,
-        expansion
+        expansion, restart
     );
     layout!("rh_object_options", ObjectOptions, head, flags, random_bytes);
     layout!("rh_made", MadeObject, head, api_version, kind, name, random, random_bytes);
@@ -88,6 +88,7 @@ fn main() {
         ("RH_VERDICT_SUCCEEDED", i64::from(RH_VERDICT_SUCCEEDED)),
         ("RH_VERDICT_FAILED", i64::from(RH_VERDICT_FAILED)),
         ("RH_VERDICT_RESTARTING", i64::from(RH_VERDICT_RESTARTING)),
+        ("RH_RESTART_FREE", i64::from(RH_RESTART_FREE)),
         ("RH_NOTE_DEBUG", i64::from(RH_NOTE_DEBUG)),
         ("RH_NOTE_INFO", i64::from(RH_NOTE_INFO)),
         ("RH_NOTE_WARN", i64::from(RH_NOTE_WARN)),

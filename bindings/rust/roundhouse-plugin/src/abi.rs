@@ -271,7 +271,11 @@ pub struct Services {
     pub status: Option<unsafe extern "C" fn(*mut Reply, *const c_char, *const c_char) -> i32>,
     pub lookup: Option<unsafe extern "C" fn(*const View, *const c_char) -> i32>,
     pub expansion: Option<unsafe extern "C" fn(*mut Reply, *const c_char) -> i32>,
+    pub restart: Option<unsafe extern "C" fn(*mut Reply, *const c_char, i32, u32, *const c_char, *const c_char) -> i32>,
 }
+
+/// Of `restart`: it does not count against backoffLimit.
+pub const RH_RESTART_FREE: u32 = 1;
 
 /// struct rh_plugin
 #[repr(C)]
@@ -303,6 +307,6 @@ const _: () = {
     assert!(size_of::<ReplicaState>() == 36);
     assert!(size_of::<ObjectOptions>() == 32);
     assert!(size_of::<MadeObject>() == 64);
-    assert!(size_of::<Services>() == 296);
+    assert!(size_of::<Services>() == 304);
     assert!(size_of::<Plugin>() == 128);
 };

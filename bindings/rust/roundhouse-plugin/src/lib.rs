@@ -46,7 +46,7 @@ mod view;
 
 pub use border::{Registered, Registry};
 pub use describe::{Description, ReplicaType};
-pub use reply::{Findings, Objects, Pod, Verdicts};
+pub use reply::{Findings, Objects, Pod, Restart, Verdicts};
 pub use view::{Counts, Replica, ReplicaState, View};
 
 /// What an operation returns.

@@ -3,6 +3,26 @@
 
 use crate::{abi, text, Error, Result};
 use std::os::raw::c_char;
+use std::ptr::addr_of;
+
+/// What restarts; see `rh_services.restart`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart<'a> {
+    /// The whole job.
+    All,
+    /// All replicas of a type, together.
+    Type(&'a str),
+    /// One replica.
+    Replica(&'a str, i32),
+}
+
+/// A service that came after 1.0, where the host has it. `field` is its member of `services`.
+fn later<T: Copy>(services: &abi::Services, field: *const Option<T>) -> Result<T> {
+    let end = field as usize - services as *const abi::Services as usize + std::mem::size_of::<Option<T>>();
+    // what lies behind the size that the host states is not there
+    let found = if services.head.size as usize >= end { unsafe { *field } } else { None };
+    found.ok_or_else(|| "needs a host of ABI 1.2".into())
+}
 
 /// The part that all answers share.
 pub(crate) struct Reply<'v> {
@@ -133,6 +153,48 @@ impl Verdicts<'_> {
     /// Replicas are being restarted, because of this replica type.
     pub fn restarting(&mut self, type_: &str, message: Option<&str>) -> Result {
         self.0.verdict(abi::RH_VERDICT_RESTARTING, Some(type_), message)
+    }
+    /// Since 1.2, like all that follow: a verdict, RH_VERDICT_*, with the reason of its condition: "Evicted".
+    pub fn conclude(&mut self, verdict: i32, type_: Option<&str>, reason: &str, message: Option<&str>) -> Result {
+        let service = later(self.0.services, addr_of!(self.0.services.conclude))?;
+        let code = text::with_optional(type_, |type_| {
+            text::with(reason, |reason| {
+                text::with_optional(message, |message| unsafe {
+                    service(self.0.reply, verdict, type_, reason, message)
+                })
+            })
+        });
+        result(code.flatten().flatten())
+    }
+    /// Create no pod for a replica now, or with `None` for none of the type. The reason is for people.
+    pub fn hold(&mut self, type_: &str, index: Option<i32>, reason: &str) -> Result {
+        let service = later(self.0.services, addr_of!(self.0.services.hold))?;
+        let code = text::with(type_, |type_| {
+            text::with(reason, |reason| unsafe { service(self.0.reply, type_, index.unwrap_or(-1), reason) })
+        });
+        result(code.flatten())
+    }
+    /// Set a member of status that `Description::status_schema` declares; "null" removes it.
+    pub fn status(&mut self, field: &str, json: &str) -> Result {
+        let service = later(self.0.services, addr_of!(self.0.services.status))?;
+        self.0.two(service, field, json)
+    }
+    /// Restart replicas. `flags` are RH_RESTART_*; without a token each time that it is said.
+    pub fn restart(&mut self, what: Restart, flags: u32, token: Option<&str>, message: Option<&str>) -> Result {
+        let service = later(self.0.services, addr_of!(self.0.services.restart))?;
+        let (type_, index) = match what {
+            Restart::All => (None, -1),
+            Restart::Type(type_) => (Some(type_), -1),
+            Restart::Replica(type_, index) => (Some(type_), index),
+        };
+        let code = text::with_optional(type_, |type_| {
+            text::with_optional(token, |token| {
+                text::with_optional(message, |message| unsafe {
+                    service(self.0.reply, type_, index, flags, token, message)
+                })
+            })
+        });
+        result(code.flatten().flatten())
     }
     /// Add a log line: RH_NOTE_*.
     pub fn note(&mut self, level: i32, words: &str) -> Result {

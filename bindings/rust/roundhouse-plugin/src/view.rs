@@ -17,6 +17,8 @@ pub struct Counts {
     pub failed: i32,
     /// Replicas that are being restarted.
     pub restarting: i32,
+    /// Of active, pods that are Ready; `None` from a host before 1.2.
+    pub ready: Option<i32>,
 }
 
 /// How one replica does.
@@ -26,6 +28,8 @@ pub struct ReplicaState {
     pub phase: i32,
     /// Of the main container once it ended; 128 + signal for a signal.
     pub exit_code: Option<i32>,
+    /// Whether the pod is Ready; `None` from a host before 1.2.
+    pub ready: Option<bool>,
 }
 
 /// One replica.
@@ -166,6 +170,7 @@ impl<'v> View<'v> {
             succeeded: found.succeeded,
             failed: found.failed,
             restarting: found.restarting,
+            ready: Some(found.ready).filter(|ready| *ready >= 0),
         })
     }
     /// For `judge()` and `objects()`: how one replica does; `None` when there is none, or nothing was observed.
@@ -174,7 +179,8 @@ impl<'v> View<'v> {
         let mut found = abi::ReplicaState { head, phase: abi::RH_PHASE_ABSENT, exit_code: -1, ready: -1 };
         let known = text::with(type_, |key| unsafe { (self.services.replica)(self.view, key, index, &mut found) });
         let exit_code = if found.exit_code >= 0 { Some(found.exit_code) } else { None };
-        known.filter(|known| *known == 1).map(|_| ReplicaState { phase: found.phase, exit_code })
+        let ready = if found.ready >= 0 { Some(found.ready == 1) } else { None };
+        known.filter(|known| *known == 1).map(|_| ReplicaState { phase: found.phase, exit_code, ready })
     }
     /// For `judge()`: whether the job's condition is True.
     pub fn condition(&self, type_: &str) -> bool {

@@ -2,7 +2,8 @@
 //! What test_faces.py asks; faces.cpp has the same answers in C++.
 
 use roundhouse_plugin::{
-    abi::*, plugin, Description, Error, Findings, Judgement, Kind, Objects, Pod, Replica, ReplicaType, Result, Verdicts, View,
+    abi::*, plugin, Counts, Description, Error, Findings, Judgement, Kind, Objects, Pod, Replica, ReplicaType, Restart,
+    Result, Verdicts, View,
 };
 
 struct FaceJob;
@@ -87,6 +88,22 @@ impl Kind for FaceJob {
     }
 }
 
+/// Peers run one after the other, all of them twice.
+fn judge_in_turn(view: &View, counts: &Counts, verdicts: &mut Verdicts) -> Result<Judgement> {
+    let first = view.replica("Peer", 0);
+    verdicts.status("done", &counts.succeeded.to_string())?;
+    if counts.ready.is_none() {
+        verdicts.failed("Peer", Some("the host does not say who is ready"))?;
+    } else if first.map_or(true, |first| first.phase != RH_PHASE_SUCCEEDED) {
+        verdicts.hold("Peer", Some(1), "waits for the first")?;
+    } else if counts.succeeded == counts.desired && view.attempt() == 0 {
+        verdicts.restart(Restart::All, RH_RESTART_FREE, None, Some("once more"))?;
+    } else if counts.succeeded == counts.desired {
+        verdicts.conclude(RH_VERDICT_SUCCEEDED, None, "DoneTwice", Some("all peers are done twice"))?;
+    }
+    Ok(Judgement::Complete)
+}
+
 impl Kind for PlainJob {
     fn describe(&self) -> Description {
         Description {
@@ -94,6 +111,7 @@ impl Kind for PlainJob {
             plural: "plainjobs",
             singular: "plainjob",
             controller: "plainjob-controller",
+            status_schema: Some(r#"{"done": {"type": "integer"}}"#),
             ..description()
         }
     }
@@ -102,6 +120,7 @@ impl Kind for PlainJob {
     }
     fn judge(&self, view: &View, verdicts: &mut Verdicts) -> Result<Judgement> {
         match view.counts("Peer") {
+            Some(counts) if view.boolean("spec.flag") => judge_in_turn(view, &counts, verdicts),
             Some(counts) if counts.succeeded >= counts.desired => {
                 verdicts.succeeded(Some("all peers are done"))?;
                 Ok(Judgement::Complete)
