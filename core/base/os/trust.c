@@ -144,32 +144,15 @@ static int trust_enter(const struct trust *trust, int before, const char *name, 
 	return -1;
 }
 
-/* @return how many bytes of the path are the lowest folder that holds self, too, with the '/' behind it; at least 1.
- * What is above that needs no look: who can write there can replace self. */
-static size_t trust_shared(const struct trust *trust, const char *real)
-{
-	size_t shared = 1;
-
-	for (size_t i = 1; trust->self[0] && real[i] && real[i] == trust->self[i]; i++) {
-		if (real[i] == '/')
-			shared = i + 1;
-	}
-	return shared;
-}
-
 /* Go down to the folder of the file. @return it, or -1 */
 static int trust_enter_folder(const struct trust *trust, const char *real)
 {
-	size_t shared = trust_shared(trust, real);
 	char path[PATH_MAX];
+	int fd = trust_enter(trust, -1, "/", "/");
 	char *at;
-	int fd;
 
-	memcpy(path, real, shared);
-	path[shared == 1 ? 1 : shared - 1] = '\0';
-	fd = trust_enter(trust, -1, path, path);
 	memcpy(path, real, strlen(real) + 1);
-	for (char *name = path + shared; fd >= 0 && (at = strchr(name, '/')); name = at + 1) {
+	for (char *name = path + 1; fd >= 0 && (at = strchr(name, '/')); name = at + 1) {
 		*at = '\0';
 		fd = trust_enter(trust, fd, name, path);
 		*at = '/';
