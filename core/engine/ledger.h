@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "engine/first_fault.h"
 #include "engine/index_set.h"
 #include "engine/uid_map.h"
 #include "job/evidence/evidence.h"
@@ -42,24 +43,6 @@ enum rh_ledger_end {
 	RH_END_NONE,
 	RH_END_BACKOFF, /**< backoffLimit */
 	RH_END_DEADLINE /**< activeDeadlineSeconds */
-};
-
-/** The first failure of an attempt. All texts owned; type NULL: there is none. */
-struct rh_first_fault {
-	char *type; /**< canonical replica type */
-	int32_t index;
-	char *pod;
-	char *node; /**< "" locally */
-	char *container;
-	char *reason;      /**< "OOMKilled", "Evicted", "Error", … */
-	char *last_lines;  /**< of that replica; cut to RH_LAST_LINES_MAX bytes in the ledger */
-	char *reported_by; /**< of RH_BLAME_HUNG: the peer that failed because of it, and how: "Worker-0: …"; else "" */
-	int32_t exit_code; /**< -1 when unknown */
-	int32_t blame;     /**< enum rh_blame */
-	int32_t rank;      /**< of the process in the replica that failed, as it names itself; else -1 */
-	int32_t attempt;
-	int64_t at;    /**< microseconds */
-	int64_t until; /**< latest time to judge a fault that looks like a consequence; 0: at once. Microseconds */
 };
 
 /** Restarts and successes of one replica type. */
@@ -148,8 +131,6 @@ void rh_ledger_forget_indices(struct rh_ledger *ledger);
 int64_t rh_ledger_restarts(const struct rh_ledger *ledger);
 /** @return restarts of @p cause over all types */
 int64_t rh_ledger_restarts_of(const struct rh_ledger *ledger, enum rh_restart_cause cause);
-/** Free what @p fault holds and make it empty. */
-void rh_first_fault_deinit(struct rh_first_fault *fault);
 /** @return "exit", "deleted", "evicted", "in-place", "job" or "plugin"; static storage */
 const char *rh_restart_cause_name(enum rh_restart_cause cause);
 

@@ -135,7 +135,7 @@ static int decide_judge(struct rh_decision *decision)
 
 	if (r == 0)
 		r = decide_holds(decision);
-	return r == 0 ? rh_decide_wanted(decision) : r;
+	return r == 0 ? rh_decide_requested(decision) : r;
 }
 
 static const struct rh_verdict *decide_verdict(const struct rh_decision *decision, int32_t verdict)
@@ -174,7 +174,7 @@ static const char *decide_permanent(const struct rh_decision *decision)
 		int32_t index;
 		const struct rh_replica_spec *spec;
 
-		if (decision->slots[place] != RH_SLOT_FAILED || rh_decide_is_wanted(decision, place))
+		if (decision->slots[place] != RH_SLOT_FAILED || rh_decide_is_requested(decision, place))
 			continue;
 		spec = rh_decision_spec(decision, place, &index);
 		if (spec->policy == RH_RESTART_EXIT_CODE)
@@ -287,7 +287,7 @@ static bool decide_is_end(const struct rh_decision *decision)
 {
 	if (decide_verdict(decision, RH_VERDICT_FAILED) || decide_permanent(decision) || rh_decide_over_budget(decision))
 		return true;
-	return (decision->wants_all || decision->job->scope == RH_SCOPE_JOB) && decision->first != SIZE_MAX;
+	return (decision->requests_all || decision->job->scope == RH_SCOPE_JOB) && decision->first != SIZE_MAX;
 }
 
 /* @return 1 when the fault is judged later and the pass ends; 0 or RH_ENOMEM */

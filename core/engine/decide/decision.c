@@ -16,7 +16,7 @@ void rh_decision_deinit(struct rh_decision *decision)
 	rh_free(decision->orphan_services);
 	rh_free(decision->owned);
 	rh_free(decision->held);
-	rh_free(decision->wanted);
+	rh_free(decision->requested);
 	rh_judgement_deinit(&decision->judgement);
 }
 
@@ -76,9 +76,9 @@ bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_ch
 	       strcmp(child->owner_uid, decision->job->uid) == 0 && (*child->type || !decision_is_named(decision, child));
 }
 
-bool rh_decide_is_wanted(const struct rh_decision *decision, size_t place)
+bool rh_decide_is_requested(const struct rh_decision *decision, size_t place)
 {
-	return decision->wanted && decision->wanted[place] != 0;
+	return decision->requested && decision->requested[place] != 0;
 }
 
 bool rh_decide_leads(const struct rh_replica_spec *spec)

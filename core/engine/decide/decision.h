@@ -20,8 +20,8 @@
 /** Most replicas of one job: larger tables would let one job use up the controller's memory. */
 #define RH_DECIDE_REPLICAS_MAX 1000000
 
-/** In rh_decision.wanted: the plugin wants a restart that cannot begin in this pass. */
-#define RH_WANTED_LATER UINT32_MAX
+/** In rh_decision.requested: the plugin wants a restart that cannot begin in this pass. */
+#define RH_REQUESTED_LATER UINT32_MAX
 
 /** The state of one replica. */
 enum rh_slot {
@@ -55,21 +55,22 @@ struct rh_decision {
 	bool *held; /**< whether the plugin wants no pod of a replica yet; owned table, NULL: it wants all */
 	/**
 	 * For each replica the restart that the plugin wants of it: 0 for none, the number in the judgement and 1 for one
-	 * that begins in this pass, else RH_WANTED_LATER; owned table, NULL: it wants none.
+	 * that begins in this pass, else RH_REQUESTED_LATER; owned table, NULL: it wants none.
 	 */
-	uint32_t *wanted;
-	const struct rh_restart *wants_all; /**< of these, the one of the whole job; borrowed from the judgement, or NULL */
-	size_t charges;                     /**< of the restarts that begin, those that count against backoffLimit */
-	bool begun;                         /**< one of them has begun: the job restarts, whatever verdicts say */
-	size_t first;                       /**< place of the replica with the fault of this pass; SIZE_MAX: none */
-	size_t creates;                     /**< creates in the plan so far */
-	size_t asked[2];                    /**< of these, pods and Services */
-	size_t allowed[2];                  /**< most creates of each under the store's refusals */
-	bool left;                          /**< something is left that is to be deleted */
-	bool equipped;    /**< the further objects that pods need belong to the job: pods may be created */
-	bool verified;    /**< likewise, and they have the desired content: rights may be granted */
-	bool granted;     /**< all rights are granted: leaders may be created */
-	char invalid[32]; /**< the ledger's note of the findings of this pass; "": none */
+	uint32_t *requested;
+	const struct rh_restart
+		*requests_all; /**< of these, the one of the whole job; borrowed from the judgement, or NULL */
+	size_t charges;    /**< of the restarts that begin, those that count against backoffLimit */
+	bool begun;        /**< one of them has begun: the job restarts, whatever verdicts say */
+	size_t first;      /**< place of the replica with the fault of this pass; SIZE_MAX: none */
+	size_t creates;    /**< creates in the plan so far */
+	size_t asked[2];   /**< of these, pods and Services */
+	size_t allowed[2]; /**< most creates of each under the store's refusals */
+	bool left;         /**< something is left that is to be deleted */
+	bool equipped;     /**< the further objects that pods need belong to the job: pods may be created */
+	bool verified;     /**< likewise, and they have the desired content: rights may be granted */
+	bool granted;      /**< all rights are granted: leaders may be created */
+	char invalid[32];  /**< the ledger's note of the findings of this pass; "": none */
 };
 
 /** Free the tables. */
@@ -98,7 +99,7 @@ bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_ch
 /** @return what the plugin is shown of the job, without its replicas */
 struct rh_snapshot rh_decision_snapshot(const struct rh_decision *decision);
 /** @return whether the plugin wants a restart of the replica, now or later */
-bool rh_decide_is_wanted(const struct rh_decision *decision, size_t place);
+bool rh_decide_is_requested(const struct rh_decision *decision, size_t place);
 /** @return whether the replicas of the type are leaders */
 bool rh_decide_leads(const struct rh_replica_spec *spec);
 

@@ -39,7 +39,7 @@ int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end en
 void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out);
 
 /** Find out which restarts the plugin wants, and which of them begin in this pass. @return 0 or RH_ENOMEM */
-int rh_decide_wanted(struct rh_decision *decision);
+int rh_decide_requested(struct rh_decision *decision);
 /** @return whether the restarts of this pass would exceed backoffLimit */
 bool rh_decide_over_budget(const struct rh_decision *decision);
 /** Count restarts and delete failed pods, or start to stop the whole job. @return 0 or RH_ENOMEM */

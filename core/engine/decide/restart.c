@@ -54,7 +54,7 @@ bool rh_decide_over_budget(const struct rh_decision *decision)
 		return false;
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		live += restart_live(decision, place);
-		coming += decision->slots[place] == RH_SLOT_BROKEN && !rh_decide_is_wanted(decision, place);
+		coming += decision->slots[place] == RH_SLOT_BROKEN && !rh_decide_is_requested(decision, place);
 	}
 	if (decision->job->scope == RH_SCOPE_JOB && coming > 1)
 		coming = 1;
@@ -133,7 +133,7 @@ static int restart_spec(struct rh_decision *decision, size_t spec)
 		int r = 0;
 
 		/* what the plugin wants restarted, and what waits for another restart, is not restarted by its policy */
-		if (rh_decide_is_wanted(decision, place) && decision->slots[place] != RH_SLOT_RESTARTING)
+		if (rh_decide_is_requested(decision, place) && decision->slots[place] != RH_SLOT_RESTARTING)
 			continue;
 		if (decision->slots[place] == RH_SLOT_FAILED)
 			r = restart_note_failed(decision, place);
@@ -162,7 +162,7 @@ static int restart_replicas(struct rh_decision *decision)
 /* @return whether the replica restarts by its policy */
 static bool restart_is_own(const struct rh_decision *decision, size_t place)
 {
-	return decision->slots[place] == RH_SLOT_BROKEN && !rh_decide_is_wanted(decision, place);
+	return decision->slots[place] == RH_SLOT_BROKEN && !rh_decide_is_requested(decision, place);
 }
 
 /* @return the replica that restarts the whole job: the one with the first fault; SIZE_MAX: none */
@@ -193,7 +193,7 @@ static int restart_count_with(struct rh_decision *decision, size_t place, enum r
 		return RH_ENOMEM;
 	type->restarts[cause]++;
 	/* a failure for good that was seen before is reported */
-	if (pod && decision->slots[place] == RH_SLOT_FAILED && rh_decide_is_wanted(decision, place))
+	if (pod && decision->slots[place] == RH_SLOT_FAILED && rh_decide_is_requested(decision, place))
 		ended = !rh_ledger_counted(&decision->plan->ledger, pod->uid);
 	return ended ? rh_decide_emit_exit(decision, place) : 0;
 }
@@ -238,7 +238,7 @@ static int restart_emit_job(struct rh_decision *decision, size_t trigger)
 }
 
 /* Report a restart that the plugin wants, in its words or the core's. */
-static int restart_report_wanted(struct rh_decision *decision, const struct rh_restart *restart)
+static int restart_report_requested(struct rh_decision *decision, const struct rh_restart *restart)
 {
 	const struct rh_job *job = decision->job;
 	rh_auto_str message = {0};
@@ -265,9 +265,9 @@ static enum rh_restart_cause restart_cause_of(const struct rh_restart *restart, 
 }
 
 /* Stop all of the job because the plugin wants it. */
-static int restart_wanted_job(struct rh_decision *decision)
+static int restart_requested_job(struct rh_decision *decision)
 {
-	const struct rh_restart *restart = decision->wants_all;
+	const struct rh_restart *restart = decision->requests_all;
 	struct rh_ledger *ledger = &decision->plan->ledger;
 	bool first = true;
 
@@ -276,7 +276,7 @@ static int restart_wanted_job(struct rh_decision *decision)
 			return RH_ENOMEM;
 		first = false;
 	}
-	if (rh_ledger_set_token(&ledger->token, restart->token) < 0 || restart_report_wanted(decision, restart) < 0)
+	if (rh_ledger_set_token(&ledger->token, restart->token) < 0 || restart_report_requested(decision, restart) < 0)
 		return RH_ENOMEM;
 	ledger->stopping = true;
 	return rh_decide_stop_all(decision);
@@ -308,19 +308,19 @@ static int restart_open(struct rh_decision *decision, size_t place, const struct
 
 	if (!type || rh_ledger_set_token(&type->token, restart->token) < 0)
 		return RH_ENOMEM;
-	return restart_report_wanted(decision, restart);
+	return restart_report_requested(decision, restart);
 }
 
 /* Begin the restarts of types and replicas that the plugin wants. */
-static int restart_wanted(struct rh_decision *decision)
+static int restart_requested(struct rh_decision *decision)
 {
 	uint32_t last = 0;
 
-	for (size_t place = 0; decision->wanted && place < rh_decision_places(decision); place++) {
-		uint32_t number = decision->wanted[place];
+	for (size_t place = 0; decision->requested && place < rh_decision_places(decision); place++) {
+		uint32_t number = decision->requested[place];
 		const struct rh_restart *restart;
 
-		if (number == 0 || number == RH_WANTED_LATER)
+		if (number == 0 || number == RH_REQUESTED_LATER)
 			continue;
 		restart = &decision->judgement.restarts[number - 1];
 		if (number != last && restart_open(decision, place, restart) < 0)
@@ -336,9 +336,9 @@ int rh_decide_restart(struct rh_decision *decision)
 {
 	size_t trigger;
 
-	if (decision->wants_all)
-		return restart_wanted_job(decision);
-	if (restart_wanted(decision) < 0)
+	if (decision->requests_all)
+		return restart_requested_job(decision);
+	if (restart_requested(decision) < 0)
 		return RH_ENOMEM;
 	if (decision->job->scope == RH_SCOPE_REPLICA)
 		return restart_replicas(decision);

@@ -179,7 +179,7 @@ impl Verdicts<'_> {
         let service = later(self.0.services, addr_of!(self.0.services.status))?;
         self.0.two(service, field, json)
     }
-    /// Restart replicas. `flags` are RH_RESTART_*; without a token each time that it is said.
+    /// Restart replicas. `flags` are RH_RESTART_*; without a token at each call.
     pub fn restart(&mut self, what: Restart, flags: u32, token: Option<&str>, message: Option<&str>) -> Result {
         let service = later(self.0.services, addr_of!(self.0.services.restart))?;
         let (type_, index) = match what {

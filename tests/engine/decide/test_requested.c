@@ -7,7 +7,7 @@
 #define RUNNING "conditions Created Running; started -100; counts Worker 3/0/0; all Running"
 #define BOTH "conditions Created Running; started -100; counts Worker 2/0/0; counts Chief 1/0/0; all Running"
 
-static const struct worlds_row wanted_replica[] = {
+static const struct worlds_row requested_replica[] = {
 	{"one that runs is stopped, and counts one", "kind=ToyJob Worker=Never*3 again=Worker/1", RUNNING,
      "ledger: attempt 0; Worker plugin=1 again=1\n"
      "delete pod j-worker-1 uid u-worker-1\n"
@@ -58,7 +58,7 @@ static const struct worlds_row wanted_replica[] = {
      "completed\n"},
 };
 
-static const struct worlds_row wanted_type[] = {
+static const struct worlds_row requested_type[] = {
 	{"all of it stop, and count one; other types go on", "kind=ToyJob Worker=Never*2 Chief=Never again=Worker", BOTH,
      "ledger: attempt 0; Worker job=1 plugin=1 again=0-1\n"
      "delete pod j-worker-0 uid u-worker-0\n"
@@ -108,7 +108,7 @@ static const struct worlds_row wanted_type[] = {
      "create pod j-worker-0\n"},
 };
 
-static const struct worlds_row wanted_all[] = {
+static const struct worlds_row requested_all[] = {
 	{"all stop; the next attempt begins when they are gone", "kind=ToyJob Worker=Never*2 Chief=Never again=all", BOTH,
      "ledger: attempt 0 stopping; Worker job=1 plugin=1; Chief job=1\n"
      "delete pod j-worker-0 uid u-worker-0\n"
@@ -163,30 +163,30 @@ static const struct worlds_row wanted_all[] = {
      "Chief 0/0/0; started\n"},
 };
 
-static void test_wanted__replica(void **state)
+static void test_requested__replica(void **state)
 {
 	(void)state;
-	worlds_check(wanted_replica, sizeof(wanted_replica) / sizeof(*wanted_replica));
+	worlds_check(requested_replica, sizeof(requested_replica) / sizeof(*requested_replica));
 }
 
-static void test_wanted__type(void **state)
+static void test_requested__type(void **state)
 {
 	(void)state;
-	worlds_check(wanted_type, sizeof(wanted_type) / sizeof(*wanted_type));
+	worlds_check(requested_type, sizeof(requested_type) / sizeof(*requested_type));
 }
 
-static void test_wanted__all(void **state)
+static void test_requested__all(void **state)
 {
 	(void)state;
-	worlds_check(wanted_all, sizeof(wanted_all) / sizeof(*wanted_all));
+	worlds_check(requested_all, sizeof(requested_all) / sizeof(*requested_all));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wanted__replica),
-		cmocka_unit_test(test_wanted__type),
-		cmocka_unit_test(test_wanted__all),
+		cmocka_unit_test(test_requested__replica),
+		cmocka_unit_test(test_requested__type),
+		cmocka_unit_test(test_requested__all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
