@@ -63,7 +63,8 @@ WORD = re.compile(r"(?<![A-Za-z])(in[ _-])?(%s)(?![A-Za-z])" % "|".join(WORDS_TH
 # "": scripts whose name has no suffix
 WORDY_SUFFIXES = ("", ".c", ".h", ".in", ".cpp", ".hpp", ".rs", ".py", ".sh", ".md", ".txt", ".cmake", ".yaml", ".ini")
 # recordings of other programs, and headers of an ABI that is frozen
-WORDY_EXCEPT = re.compile(r"goldens/|frozen/|include/roundhouse/plugin\.h|recorded|recordings|corpus|^build/")
+WORDY_EXCEPT = re.compile(r"goldens/\w+/(?!\w+\.(py|md)$)|frozen/|include/roundhouse/plugin\.h|recorded|recordings|"
+                          r"corpus|^build/")
 ALLOWED_WORDS = re.compile(r"Docker Hub|GitHub|Hugging Face "
                            r"Hub|HF_HUB_OFFLINE|\"hub\"|rh_comm/hub|huggingface-hub|flight recorder")
 

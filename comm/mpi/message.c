@@ -210,7 +210,7 @@ int32_t mpi_find(void *self, int32_t first, uint64_t tag, int32_t *ret_peer)
 	}
 	(void)pthread_mutex_unlock(&mpi->process->lock);
 	if (status != MPI_SUCCESS)
-		return mpi_fail(mpi->team, RH_COMM_EBACKEND, *ret_peer, "a message cannot be looked for", status);
+		return mpi_fail(mpi->team, RH_COMM_EBACKEND, *ret_peer, "MPI_Iprobe fails", status);
 	return found ? 0 : RH_COMM_BUSY;
 }
 

@@ -27,7 +27,7 @@ struct rh_gpu_total {
 	double share;   /**< of whole GPUs, 1.5 of one and a half; -1: unknown */
 };
 
-/** Add one use to @p total. What one process does not know, all do not know. */
+/** Add one use to @p total. A sum with an unknown part is unknown. */
 void rh_gpu_total_add(struct rh_gpu_total *total, const struct rh_gpu_use *use);
 
 /** Opaque: the library and the GPUs that it knows. */

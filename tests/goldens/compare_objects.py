@@ -66,7 +66,7 @@ def strip_pod(s):
 
 
 def secret_form(data):
-    """What can be said of ssh keys that differ from run to run."""
+    """The properties of ssh keys, whose bytes differ from run to run."""
     form, point = {}, None
     for k, v in sorted(data.items()):
         raw = base64.b64decode(v)

@@ -12,7 +12,7 @@ Nothing else may change pods meanwhile: no kubelet, no fake nodes, no scheduler.
 default service account. Prints one line per difference and a sum at the end; exit status 0 when all lives are alike.
 Compared after each step: conditions (type, status, reason, message), replicaStatuses, presence of startTime and
 completionTime, pods with their phase, services; at the end, the set of events. Left out is what V1 itself does not
-repeat: the selector of a finished job's replica status, and events that say that something "is exist" or tell of a
+repeat: the selector of a finished job's replica status, and events that say that something "is exist" or report a
 second create.
 """
 import fnmatch
@@ -91,7 +91,7 @@ def clear(api, job):
 
 
 def wait_noticed(api, job, before, limit=20.0):
-    """Restarts of pods that run are added up: a controller that is told of all pods at once fails the job before it
+    """Restarts of pods that run are added up: a controller that sees all pods at once fails the job before it
     runs, V1 too."""
     start = time.time()
     while time.time() - start < limit and (snapshot(api, job).get("replicaStatuses")

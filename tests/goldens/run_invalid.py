@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lint every recorded job that breaks a rule, and compare what is said with what V1 said.
+"""Lint every recorded job that breaks a rule, and compare its findings with the answers of V1.
 
 usage: run_invalid.py ROUNDHOUSE [GOLDENS]
 
 Every one of them must be refused. Where V1 refused it, the errors must be V1's, word for word; where V1 let it in, or
-said it in other words, an entry of differences.json with "suite": "invalid" names the error ("path" is "errors[N]"),
+worded it differently, an entry of differences.json with "suite": "invalid" names the error ("path" is "errors[N]"),
 which must then be what the entry says; "ours": null lets the job in. An entry that nothing uses fails, too. GOLDENS is
 the folder of this file unless it is given.
 """
@@ -27,16 +27,16 @@ def lint(program, path):
     return done.returncode, [f"{row['path']}: {row['detail']}" for row in rows if row["severity"] == "error"]
 
 
-def split(said):
+def split(response):
     """V1's errors: one as it is, several as "[a, b]"; the API server's own in lines."""
-    if said["accepted"]:
+    if response["accepted"]:
         return []
-    found = said["message"].startswith("Found") or "* " in said["message"]
-    if said["by"] in ("apiserver", "operator") and not found:
-        return [said["message"].rpartition(" is invalid: ")[2].strip()]
-    if said["by"] not in ("webhook", "operator"):
-        return [line[2:] for line in said["message"].split("\n") if line.startswith("* ") and "<nil>" not in line]
-    text = said["message"].removeprefix("Found validation errors: ")
+    found = response["message"].startswith("Found") or "* " in response["message"]
+    if response["by"] in ("apiserver", "operator") and not found:
+        return [response["message"].rpartition(" is invalid: ")[2].strip()]
+    if response["by"] not in ("webhook", "operator"):
+        return [line[2:] for line in response["message"].split("\n") if line.startswith("* ") and "<nil>" not in line]
+    text = response["message"].removeprefix("Found validation errors: ")
     inner = re.fullmatch(r"\[(.*)\]", text)
     return re.split(r", (?=spec\.|metadata\.)", inner[1]) if inner else [text]
 

@@ -24,9 +24,9 @@ static int32_t check_any(const struct rh_comm *comm, const struct rh_comm_op *op
 		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
 		                    "rh_comm_op: a receive of CUDA memory needs its source; receive into the host's");
 	if (op->count == 0)
-		return check_refuse(err, "count is 0 in a receive from any rank: of nothing, nothing travels");
+		return check_refuse(err, "count is 0: a receive from any rank is of at least one element");
 	if (comm->size == 1)
-		return check_refuse(err, "a receive from any rank, and there is no other one");
+		return check_refuse(err, "a receive from any rank needs a world of two ranks or more");
 	if (!comm->module.backend->find)
 		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK, "%s: a receive needs its source",
 		                    comm->module.backend->name);

@@ -96,7 +96,7 @@ const struct rh_progress_serving *rh_progress_load(const struct rh_cli *cli, con
 	if (rh_cli_option(cli, "no-progress") || !session->config->progress)
 		return NULL;
 	if (load_module(&serving, &err) < 0 && !rh_cli_option(cli, "quiet"))
-		fprintf(stderr, "note: replicas cannot report their progress: %s (--no-progress says that they need not)\n",
+		fprintf(stderr, "note: replicas cannot report their progress: %s (--no-progress turns the reports off)\n",
 		        err.message);
 	return serving;
 }

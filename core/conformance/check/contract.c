@@ -80,7 +80,7 @@ static bool contract_is_for(const struct rh_json *entry, const char *type)
 	return !types;
 }
 
-/** @return whether the job says where this mount is: its name is then that of a job that does not */
+/** @return whether the job may set the path of this mount: the entry names its default */
 static bool contract_is_elsewhere(const struct rh_json *entry, const char *required)
 {
 	return rh_text_equal(rh_json_string_at(entry, "what"), "mount") && rh_json_get(entry, "source") &&

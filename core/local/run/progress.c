@@ -42,8 +42,7 @@ void rh_run_progress_open(struct rh_run *run)
 
 	if (!run->options->serving || progress_open(run, &err) == 0)
 		return;
-	text =
-		rh_asprintf("replicas cannot report their progress: %s (--no-progress says that they need not)", err.message);
+	text = rh_asprintf("replicas cannot report their progress: %s (--no-progress turns the reports off)", err.message);
 	rh_run_note(run, text ? text : err.message);
 }
 

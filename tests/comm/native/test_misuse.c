@@ -48,7 +48,7 @@ static void test_misuse__wrong_operations_are_refused_and_harm_nothing(void **st
 	                                    "in_counts are more",
 	                                    "peer is",
 	                                    "not an integer",
-	                                    "there is no other one",
+	                                    "two ranks or more",
 	                                    "count is 0",
 	                                    "peer is -2"};
 	struct rh_comm_options alone = {.size = sizeof(alone), .has_rank = 1, .rank = 0, .world = 1};
@@ -354,7 +354,7 @@ static int join_twice(struct rh_comm *comm, const void *arg)
 		if (value[0] != rh_comm_world(comm) || value[1] != 2 * rh_comm_world(comm))
 			return 3;
 	}
-	/* all are through with the second one; an abort of the one is none of the other */
+	/* all ranks have left the loop; an abort of the second context does not abort the first */
 	if (rh_comm_all_reduce(comm, &value[0], 1, RH_COMM_I32, RH_COMM_SUM, &err) != 0)
 		return 6;
 	if (rh_comm_rank(second) == 0)

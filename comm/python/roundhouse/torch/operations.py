@@ -152,7 +152,7 @@ def _reduction(opts, tensor):
 
 
 def _plain(op, tensor):
-    """The name of a reduction that multiplies by nothing."""
+    """The name of a reduction without a factor."""
     for name in ("SUM", "AVG", "PRODUCT", "MIN", "MAX", *_BITS):
         if op != getattr(dist.ReduceOp, name):
             continue
@@ -430,7 +430,7 @@ class Operations:
 
     def recv_anysource(self, tensors, tag=0):
         if len(tensors) != 1:
-            raise InvalidError(f"rh: recv() from any rank is of one tensor, not of {len(tensors)}", -1)
+            raise InvalidError(f"rh: recv() from any rank takes one tensor, not {len(tensors)}", -1)
         pairs = [(tensors[0], _dense(tensors[0]))]
         request = self.comm.recv_any_start(pairs[0][1], tag, self._limit())
         work = self._work([request], tensors, self._finishing(pairs), message=True)
