@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Print what local mode costs, beside its yardsticks. usage: bench.py BUILD_DIR [ROUNDS [OTHER_BUILD_DIR]]
-
-With OTHER_BUILD_DIR the start of a run is compared with that of another commit.
+"""Print what local mode costs, beside its yardsticks.
 
 Nothing here passes or fails: machines differ. Ratios come from runs that alternate.
 """
+import argparse
 import contextlib
 import json
 import os
@@ -221,23 +220,38 @@ def render(program, folder, rounds):
         print(f"render of 1000 replicas as {form}: {statistics.median(runs) * 1000:.0f} ms (yardstick: 100 ms)")
 
 
-def main(argv):
+def local(program, folder, rounds, other):
+    """What local mode costs."""
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} before, {rounds} rounds")
+    overhead(program, folder, max(rounds, 15))
+    start(program, folder, rounds, other)
+    judgement(program, folder, max(rounds, 15))
+    many(program, folder, rounds)
+    keeping(program, folder, rounds)
+    listing(program, folder, max(rounds, 15))
+    samples(program, folder, rounds)
+    watching(program, folder, rounds)
+    sweeping(program, folder, rounds)
+    render(program, folder, rounds)
+    print(f"load {os.getloadavg()[0]:.1f} after")
+
+
+def main():
     """All numbers."""
-    build, rounds = os.path.abspath(argv[1]), int(argv[2]) if len(argv) > 2 else 5
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", help="a build folder")
+    parser.add_argument("rounds", type=int, nargs="?", default=5)
+    parser.add_argument("other", nargs="?", help="the build folder of another commit, whose start of a run is compared")
+    parser.add_argument("--local", action="store_true", help="not the engine; needs no tests in the build")
+    words = parser.parse_args()
+    build = os.path.abspath(words.build)
     program = os.path.join(build, "bin", "roundhouse")
-    other = os.path.join(os.path.abspath(argv[3]), "bin", "roundhouse") if len(argv) > 3 else None
+    other = os.path.join(os.path.abspath(words.other), "bin", "roundhouse") if words.other else None
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
-        overhead(program, folder, rounds)
-        start(program, folder, rounds, other)
-        judgement(program, folder, rounds)
-        many(program, folder, rounds)
-        keeping(program, folder, rounds)
-        listing(program, folder, rounds)
-        samples(program, folder, rounds)
-        watching(program, folder, rounds)
-        sweeping(program, folder, rounds)
-        render(program, folder, rounds)
+        local(program, folder, words.rounds, other)
+    if words.local:
+        return
     plugin = os.path.join(build, "lib", "roundhouse", "plugins", "pytorch.so")
     for name in ("bench_decide", "bench_cache", "bench_split"):
         subprocess.run(["cmake", "--build", build, "--target", name], check=True, stdout=subprocess.DEVNULL)
@@ -245,4 +259,4 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    main(sys.argv)
+    main()

@@ -277,7 +277,7 @@ static int top_print_json(const struct top_table *table)
 	return r < 0 ? r : rh_cli_put_json(rows);
 }
 
-/* The table that is renewed has to fit: a single run needs no name. */
+/* The table that is renewed has to fit: a single run needs no name. Where nothing runs, the one before stays. */
 static int top_draw(const struct top_look *now, const struct top_look *before)
 {
 	struct top_table table;
@@ -285,10 +285,11 @@ static int top_draw(const struct top_look *now, const struct top_look *before)
 
 	table.runs = now->runs.count > 1;
 	table.cut = true;
-	fputs(TOP_CLEAR, stdout);
-	if (r == 0)
+	if (r == 0 && table.count > 0) {
+		fputs(TOP_CLEAR, stdout);
 		r = top_print_text(&table);
-	(void)fflush(stdout);
+		(void)fflush(stdout);
+	}
 	rh_free(table.rows);
 	return r;
 }
@@ -321,7 +322,7 @@ static int top_watch(const struct top *top, struct top_look *before, struct rh_e
 
 		top_pause(TOP_STEP);
 		r = top_look(top, &now, err);
-		if (r == 0 && now.runs.count > 0 && top_draw(&now, before) < 0)
+		if (r == 0 && top_draw(&now, before) < 0)
 			r = rh_fail_oom(err);
 		top_look_deinit(before);
 		*before = now;
