@@ -101,7 +101,7 @@ class Face(unittest.TestCase):
                               timeout=LIMIT, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn('plugin "face" 1.2.3 fits', done.stdout)
-        self.assertIn("FaceJob,PlainJob", done.stdout)
+        self.assertIn("FaceJob.v1.example.org,PlainJob.v1.example.org", done.stdout)
 
     def test_one_symbol(self):
         symbols = must([need("nm"), "-D", "--defined-only", self.plugins / "face.so"])
