@@ -38,15 +38,27 @@ static bool locks_is_current(int fd, const char *path)
 	       opened.st_ino == named.st_ino;
 }
 
+/* Make the folder, and look at it; its last user may remove it in between. */
+static int locks_make_folder(const char *folder, struct stat *ret_st, struct rh_error *err)
+{
+	for (int i = 0; i < LOCKS_TRIES; i++) {
+		int r = rh_dir_make(folder, 0700, err);
+
+		if (r < 0 || lstat(folder, ret_st) == 0)
+			return r;
+		if (errno != ENOENT)
+			break;
+	}
+	return rh_fail(err, RH_EIO, "cannot look at \"%s\": %s", folder, strerror(errno));
+}
+
 int rh_locks_folder(const char *folder, struct rh_error *err)
 {
 	struct stat st;
-	int r = rh_dir_make(folder, 0700, err);
+	int r = locks_make_folder(folder, &st, err);
 
 	if (r < 0)
 		return r;
-	if (lstat(folder, &st) < 0)
-		return rh_fail(err, RH_EIO, "cannot look at \"%s\": %s", folder, strerror(errno));
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return rh_fail(err, RH_EINVAL, "\"%s\" is not a folder of this user; remove it or choose another one", folder);
 	if ((st.st_mode & 022) != 0)

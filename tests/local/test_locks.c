@@ -117,6 +117,27 @@ static void test_locks__folder_is_made_private(void **state)
 	test_scratch_remove(folder);
 }
 
+/* Runs that begin while others end share the folder, which the last user removes. */
+static void test_locks__folder_is_removed_meanwhile(void **state)
+{
+	char *folder = test_scratch();
+	rh_auto_free char *inner = rh_path_join(folder, "a");
+	struct rh_error err = {0};
+	pid_t child = fork();
+	int r = 0;
+
+	(void)state;
+	while (child == 0 && getppid() != 1)
+		(void)rmdir(inner);
+	for (int i = 0; i < 20000 && r == 0; i++)
+		r = rh_locks_folder(inner, &err);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	if (r < 0)
+		fail_msg("%s", err.message);
+	test_scratch_remove(folder);
+}
+
 /* A user may name any folder, /tmp for one, and be root. */
 static void test_locks__mode_of_a_folder_is_left_alone(void **state)
 {
@@ -181,6 +202,7 @@ int main(void)
 		cmocka_unit_test(test_locks__last_user_removes_the_file),
 		cmocka_unit_test(test_locks__end_with_the_process),
 		cmocka_unit_test(test_locks__folder_is_made_private),
+		cmocka_unit_test(test_locks__folder_is_removed_meanwhile),
 		cmocka_unit_test(test_locks__mode_of_a_folder_is_left_alone),
 		cmocka_unit_test(test_locks__foreign_folder_is_refused),
 		cmocka_unit_test(test_locks__without_memory),
