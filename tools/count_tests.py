@@ -5,7 +5,8 @@
 A test that ran in several builds counts once: as failed when it failed in any, as passed when it passed in any.
 What was skipped is named, with the reason where the test wrote "SKIPPED: reason"; and so are the cases that a program
 which passed has skipped, when it did so in every build. The slowest tests come with their seconds and their share of
-the time of all. Ends with 1 when a test failed.
+the time of all. A test that failed and then passed is named with what ctest wrote, which lies beside the JUnit file.
+Ends with 1 when a test failed.
 """
 import pathlib
 import re
@@ -41,6 +42,12 @@ def cases_of(case):
     return sum(map(int, counts)) or 1
 
 
+def failed_once(path):
+    """-> the tests that failed in a log of ctest's, whether they then passed or not"""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    return dict.fromkeys(re.findall(r"^ *\d+/\d+ Test +#\d+: (\S+) \.*\*\*\*(?!Skipped|Not Run)", text, re.M))
+
+
 def print_slowest(times):
     """times: {(build, test): seconds}"""
     total = sum(times.values())
@@ -51,7 +58,7 @@ def print_slowest(times):
 
 
 def main():
-    worst, reasons, parts, times, ran = {}, {}, {}, {}, {}
+    worst, reasons, parts, times, ran, passed = {}, {}, {}, {}, {}, set()
     for path in filter(pathlib.Path.exists, map(pathlib.Path, sys.argv[1:])):
         for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
             result = RESULT.get(case.get("status"), "skipped")
@@ -66,9 +73,14 @@ def main():
             worst[name] = max(worst.get(name, "skipped"), result, key=RANK.get)
             reasons[name] = reason_of(case) or reasons.get(name, "")
             if result == "passed":
+                passed.add((path.stem, name))
                 parts[name] = min(skipped_cases(case), parts.get(name, skipped_cases(case)), key=len)
             if result == "failed":
                 print(f"failed in {path.stem}: {name}")
+        log = path.with_suffix(".log")
+        for name in failed_once(log):
+            if (path.stem, name) in passed:
+                print(f"failed once in {path.stem}, and passed when it ran again: {name}; see {log}")
     for name in sorted(name for name, result in worst.items() if result == "skipped"):
         print(f"skipped: {name}{reasons[name]}")
     for name in sorted(name for name, cases in parts.items() if cases and worst[name] == "passed"):

@@ -15,6 +15,7 @@ FAKES = {
 for word; do case $last in --output-junit) out=$word ;; esac; last=$word; done
 stage=${out##*/}; stage=${stage%.xml}
 echo "$stage" >>"$FAKE_LOG"
+echo "$*" >>"$FAKE_LOG.words"
 echo '<testsuite><testcase name="a" status="run" time="1"/></testsuite>' >"$out"
 [ "$stage" != "$FAKE_BAD" ]""",
     "cppcheck": "", "clang-format-14": "",
@@ -73,6 +74,15 @@ class Check(unittest.TestCase):
                 self.assertEqual(self.check()[:2], (stages, 0))
         (self.folder / "versions").write_text("gcc 13\n")
         self.assertEqual(self.check()[0], STAGES)
+
+    def test_check__a_test_that_fails_runs_once_more(self):
+        words = pathlib.Path(f"{self.log}.words")
+        self.check("--quick")
+        self.assertIn("--repeat until-pass:2", words.read_text())
+        words.unlink()
+        self.assertEqual(self.check("--strict", "--all")[:2], (STAGES, 0))
+        self.assertNotIn("--repeat", words.read_text())
+        self.assertEqual(self.check("--strict", "--what")[1], 1)
 
     def test_check__what_fails_is_named_and_runs_again(self):
         ran, status, text = self.check(bad="cluster")

@@ -25,7 +25,7 @@ CASES = {
 }
 
 
-def run(runs, seconds=None):
+def run(runs, seconds=None, logs=None):
     count_tests = tool.load("count_tests")
     with tempfile.TemporaryDirectory() as folder:
         for name, cases in runs.items():
@@ -34,6 +34,8 @@ def run(runs, seconds=None):
                             for test, status, text in cases)
             pathlib.Path(folder, name + ".xml").write_text(f"<testsuite>{inner}</testsuite>")
         files = [str(path) for path in pathlib.Path(folder).iterdir()]
+        for name, text in (logs or {}).items():
+            pathlib.Path(folder, name + ".log").write_text(text)
         count_tests.sys.argv = ["count_tests.py", *files, folder + "/absent.xml"]
         with contextlib.redirect_stdout(io.StringIO()) as output:
             status = count_tests.main()
@@ -46,6 +48,22 @@ class CountTests(unittest.TestCase):
             with self.subTest(name):
                 written, found = run(runs)
                 self.assertEqual((written[-1], found), (line, status))
+
+    def test_count_tests__names_what_failed_once(self):
+        log = ("      Start  7: a/b\n"
+               "    Test  #7: a/b ..............................***Failed    0.10 sec\n"
+               " 1/4 Test  #7: a/b ..............................***Failed    0.10 sec\nwords\n"
+               " 2/4 Test  #8: a/c ..............................***Timeout   0.10 sec\n"
+               " 3/4 Test #10: a/d ..............................***Skipped   0.10 sec\n"
+               " 3/4 Test #11: a/e ..............................   Passed    0.10 sec\n"
+               " 4/4 Test  #7: a/b ..............................   Passed    0.10 sec\n")
+        runs = {"dev": [("a/b", "run", ""), ("a/c", "fail", ""), ("a/d", "notrun", ""), ("a/e", "run", "")]}
+        written, status = run(runs, logs={"dev": log})
+        self.assertEqual(status, 1)
+        once = [line for line in written if line.startswith("failed once")]
+        self.assertEqual(len(once), 1)
+        self.assertRegex(once[0], r"^failed once in dev, and passed when it ran again: a/b; see .*/dev\.log$")
+        self.assertIn("failed in dev: a/c", written)
 
     def test_count_tests__names_what_was_skipped(self):
         why = '<skipped message="SKIP_RETURN_CODE=77"/><system-out>some words\nSKIPPED: no torch here\n</system-out>'
