@@ -34,8 +34,7 @@ static void host_unload(const struct rh_config *config, struct rh_slot *slot)
 
 	if (slot->state == RH_PLUGIN_READY && !slot->worker)
 		rh_slot_finish(config, slot);
-	/* plugins of this release have no destructors, and who frees a host is about to end */
-	if (!slot->handle || slot->own)
+	if (!slot->handle)
 		return;
 	rh_slot_enter(config, slot, "its destructors", &guard);
 	rh_library_close(slot->handle);
