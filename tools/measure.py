@@ -21,7 +21,7 @@ DICTATED = {"httpd_on_access"}  # callbacks whose form a library prescribes
 FILE_MAX, TEST_FILE_MAX = 600, 800
 HEADER_MAX = 150  # of a private header
 CARRY_HEADER_MAX = 80  # core/engine/carry: one small interface for each module
-MODULES_MAX = 20  # of a folder; a .c with the header of its name is one module
+FILES_MAX = 20  # of a folder
 
 # A layer may include itself and what stands before it; "public" is include/roundhouse.
 LAYERS = ["public", "base", "httpd", "job", "convert", "config", "host", "build", "schema", "conformance", "store",
@@ -31,11 +31,12 @@ CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c", "cjso
             "uv.h": "core/base/os/loop.c", "curl/curl.h": ("core/kube/http/", "tests/bench/controller/creates.c"),
             "microhttpd.h": "core/httpd/httpd.c",
             "gnutls/gnutls.h": "core/httpd/tls.c",
-            "openssl/evp.h": "core/base/os/crypto.c",
+            "openssl/evp.h": "core/base/crypto/crypto.c",
             "openssl/pem.h": "core/httpd/certificate.c",
             "openssl/x509v3.h": "core/httpd/certificate.c", "cmocka.h": "tests/"}
 # What rh_comm is built with, too: it needs the C library alone.
-SHARED_WITH_COMM = ("core/base/os/elf.h", "core/base/os/library.h", "core/base/os/sealed.h", "core/base/os/trust.h")
+SHARED_WITH_COMM = ("core/base/library/elf.h", "core/base/library/library.h", "core/base/library/sealed.h",
+                    "core/base/library/trust.h")
 BANNED = re.compile(r"(?<![\w.>])(gets|strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|strtok|alloca|mktemp|tmpnam|"
                     r"system|popen|rand|srand)\s*\(")
 # The core and its plugins have one thread, and ./check runs ThreadSanitizer on the other layers alone.
@@ -249,6 +250,11 @@ def check_text(report, file, text, code):
         most = CARRY_HEADER_MAX if file.startswith("core/engine/carry/") else HEADER_MAX
         if text.count("\n") > most:
             report.add(file, f"{text.count(chr(10))} lines, at most {most} in a private header")
+        if file.startswith(("core/", "comm/")):
+            guard = "RH_" + re.sub(r"\W", "_", file.removeprefix("core/")).upper()
+            found = re.search(r"^#ifndef (RH_\w+_H)$", text, re.M)
+            if found and found.group(1) != guard:
+                report.add(file, f"its include guard is not {guard}")
     for match in BANNED.finditer(code):
         report.add(f"{file}:{code.count(chr(10), 0, match.start()) + 1}", f"{match.group(1)}() is banned")
     for match in THREADS.finditer(code) if file.startswith(("core/", "plugins/")) else ():
@@ -369,14 +375,11 @@ def check_names(report, file, code):
 
 
 def check_folders(report, files):
-    """A folder that holds more modules than a reader takes in at a look becomes two."""
-    modules = collections.defaultdict(set)
-    for file in files:
-        path = pathlib.PurePosixPath(file)
-        modules[path.parent.as_posix()].add(path.stem)
-    for folder, stems in sorted(modules.items()):
-        if len(stems) > MODULES_MAX:
-            report.add(folder, f"{len(stems)} modules, at most {MODULES_MAX} in a folder")
+    """A folder that holds more files than a reader takes in at a look becomes two."""
+    folders = collections.Counter(pathlib.PurePosixPath(file).parent.as_posix() for file in files)
+    for folder, count in sorted(folders.items()):
+        if count > FILES_MAX:
+            report.add(folder, f"{count} files, at most {FILES_MAX} in a folder")
 
 
 def check_tests(report, file, code):

@@ -6,7 +6,7 @@
 #ifndef RH_COMM_BENCH_MEASURE_H
 #define RH_COMM_BENCH_MEASURE_H
 
-#include "comm/bench/result.h"
+#include "comm/bench/result/result.h"
 #include "roundhouse/comm.h"
 
 /** pairs.c: latency and bandwidth of every pair, all pairs of a tournament round at once. */

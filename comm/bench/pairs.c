@@ -8,10 +8,10 @@
 
 #include "comm/bench/collect.h"
 #include "comm/bench/measure.h"
-#include "comm/bench/numbers.h"
 #include "comm/bench/options.h"
-#include "comm/bench/result.h"
-#include "comm/bench/verdict.h"
+#include "comm/bench/result/numbers.h"
+#include "comm/bench/result/result.h"
+#include "comm/bench/result/verdict.h"
 
 /* Bytes of one message of a bandwidth measurement. */
 #define MESSAGE ((size_t)1 << 20)

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "comm/bench/verdict.h"
+#include "comm/bench/result/verdict.h"
 #include "roundhouse/comm.h"
 
 /** text.c: tables. */

@@ -9,9 +9,9 @@
 
 #include "comm/bench/collect.h"
 #include "comm/bench/measure.h"
-#include "comm/bench/numbers.h"
 #include "comm/bench/options.h"
-#include "comm/bench/result.h"
+#include "comm/bench/result/numbers.h"
+#include "comm/bench/result/result.h"
 #include "roundhouse/ps.h"
 
 #define BIG_COUNT ((size_t)1 << 20)

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "comm/bench/measure.h"
-#include "comm/bench/numbers.h"
 #include "comm/bench/options.h"
 #include "comm/bench/print.h"
-#include "comm/bench/result.h"
+#include "comm/bench/result/numbers.h"
+#include "comm/bench/result/result.h"
+#include "comm/bench/result/verdict.h"
 #include "comm/bench/run.h"
-#include "comm/bench/verdict.h"
 
 /* An operation may take as long as the whole run, and a minute more. */
 #define PATIENCE INT64_C(60000000)

@@ -5,8 +5,8 @@
 
 #include "comm/bench/collect.h"
 #include "comm/bench/measure.h"
-#include "comm/bench/numbers.h"
-#include "comm/bench/result.h"
+#include "comm/bench/result/numbers.h"
+#include "comm/bench/result/result.h"
 
 /* Bytes that are copied: more than a processor's share of its cache, little enough for any pod. */
 #define COPY_BYTES ((size_t)16 << 20)

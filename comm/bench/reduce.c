@@ -6,9 +6,9 @@
 
 #include "comm/bench/collect.h"
 #include "comm/bench/measure.h"
-#include "comm/bench/numbers.h"
 #include "comm/bench/options.h"
-#include "comm/bench/result.h"
+#include "comm/bench/result/numbers.h"
+#include "comm/bench/result/result.h"
 
 #define ROUNDS_LEAST 3
 #define ROUNDS_MOST 60

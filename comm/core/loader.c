@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/os/library.h"
-#include "base/os/trust.h"
+#include "base/library/library.h"
+#include "base/library/trust.h"
 
 #define PATH_ROOM 4096
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/os/crypto.h"
+#include "base/crypto/crypto.h"
 #include "base/os/random.h"
 #include "build/fabric.h"
 #include "build/gang.h"
@@ -13,8 +13,8 @@
 #include "config/config.h"
 #include "host/registry.h"
 #include "job/keep.h"
-#include "job/names.h"
-#include "job/patterns.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
 
 /** Parts of bodies that are constant for all replicas of one type; made when the first of them is built. */
 struct build_type {

@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "config/fabric.h"
-#include "job/names.h"
-#include "job/quantity.h"
+#include "job/values/names.h"
+#include "job/values/quantity.h"
 
 #define FABRIC_VOLUME "roundhouse-dev-shm"
 #define FABRIC_SHM "/dev/shm"

@@ -6,8 +6,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "job/names.h"
-#include "job/quantity.h"
+#include "job/values/names.h"
+#include "job/values/quantity.h"
 
 #define GANG_QUEUE "default"
 

@@ -10,7 +10,7 @@
 #include "cli/override/override.h"
 #include "cli/session.h"
 #include "host/foreign.h"
-#include "job/rules/schema.h"
+#include "job/rules/schema/schema.h"
 
 /* One reading of jobs. */
 struct jobs_reading {

@@ -9,7 +9,7 @@
 
 #include "base/os/file.h"
 #include "base/str.h"
-#include "job/lookup_files.h"
+#include "job/lookups/lookup_files.h"
 
 /* Below a folder: one folder for each plugin. */
 #define OBJECTS_FOLDER "objects"

@@ -7,7 +7,7 @@
 #define RH_CLI_OBJECTS_H
 
 #include "cli/session.h"
-#include "job/lookups.h"
+#include "job/lookups/lookups.h"
 #include "job/manifest.h"
 #include "job/rules/findings.h"
 

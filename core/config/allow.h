@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/crypto/crypto.h"
 #include "base/error.h"
-#include "base/os/crypto.h"
 
 /** One plugin that may be loaded. Texts are owned. */
 struct rh_allowed {

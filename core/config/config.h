@@ -88,7 +88,7 @@ RH_DEFINE_CLEANUP(config);
 /**
  * Read one file over what @p config has, and then those of plugins.d beside it (*.ini, in the order of their names):
  * the last value of a key counts, but lists of [plugins] allow add up. A file that others can change is refused
- * (base/os/trust.h). Unknown sections and keys, and values out of range, are refused with file, line and the fix.
+ * (base/library/trust.h). Unknown sections and keys, and values out of range, are refused with file, line and the fix.
  * @return 0, RH_EINVAL, RH_ENOENT, RH_EIO or RH_ENOMEM
  */
 int rh_config_read(struct rh_config *config, const char *path, struct rh_error *err);

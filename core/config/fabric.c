@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "job/image.h"
-#include "job/names.h"
-#include "job/quantity.h"
+#include "job/values/image.h"
+#include "job/values/names.h"
+#include "job/values/quantity.h"
 
 /* White space and commas part the items of a list. */
 #define FABRIC_SEPARATORS ", \t"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /** Which kind of PodGroup a scheduler wants. */
 enum rh_gang_kind {

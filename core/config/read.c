@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/ini.h"
+#include "base/library/trust.h"
 #include "base/os/file.h"
-#include "base/os/trust.h"
 #include "base/str.h"
 #include "config/config.h"
 #include "config/fabric.h"

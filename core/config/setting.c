@@ -11,8 +11,8 @@
 #include <strings.h>
 
 #include "base/endpoint.h"
-#include "job/image.h"
-#include "job/names.h"
+#include "job/values/image.h"
+#include "job/values/names.h"
 
 /* Plain decimals: strtod() would take hexadecimal numbers, infinities and white space, too. */
 static bool setting_is_number(const char *value, const char *digits)

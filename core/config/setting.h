@@ -33,7 +33,7 @@ enum rh_setting_type {
 	RH_SETTING_PORTS,      /**< FIRST-LAST */
 	RH_SETTING_GANG,       /**< a gang scheduler (config/gang.h) */
 	RH_SETTING_ALLOW,      /**< plugins (config/allow.h) */
-	RH_SETTING_PUBLIC_KEY, /**< of minisign (base/minisign.h) */
+	RH_SETTING_PUBLIC_KEY, /**< of minisign (base/crypto/minisign.h) */
 	RH_SETTING_ISOLATION,  /**< of plugins (config/isolation.h) */
 	RH_SETTING_BACKEND,    /**< of rh_comm, or none */
 	RH_SETTING_SIZE,       /**< a quantity of bytes */

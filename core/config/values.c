@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/minisign.h"
+#include "base/crypto/minisign.h"
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "base/str.h"

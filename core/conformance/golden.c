@@ -12,7 +12,7 @@
 #include "build/validate.h"
 #include "host/host.h"
 #include "host/operations.h"
-#include "job/lookup_files.h"
+#include "job/lookups/lookup_files.h"
 
 /** Largest recorded file. */
 #define GOLDEN_FILE_MAX ((size_t)64 << 20)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "convert/runtime.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* What differs between the kinds. */
 struct trainjob_kind {

@@ -10,7 +10,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "engine/ledger.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* Longest last lines that the ledger keeps. */
 #define LEDGER_LINES_MAX RH_LAST_LINES_MAX

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "engine/ledger.h"
-#include "job/status.h"
+#include "job/status/status.h"
 
 /** What one action does. */
 enum rh_action_verb {
@@ -60,7 +60,7 @@ struct rh_plan {
 	struct rh_plan_event *events;
 	size_t event_count;
 	size_t event_capacity;
-	bool write_ledger;       /**< with it, what the kind does not show of a status that is written (job/shown.h) */
+	bool write_ledger; /**< with it, what the kind does not show of a status that is written (job/status/shown.h) */
 	struct rh_ledger ledger; /**< the new ledger */
 	bool write_status;
 	struct rh_job_status status; /**< the new status */

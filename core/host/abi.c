@@ -16,7 +16,7 @@
 #include "host/plugin/settings.h"
 #include "host/registry.h"
 #include "job/kind.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /** Bytes of the head, the same for ever: it is read before anything is known of a plugin. */
 #define ABI_HEAD_SIZE 24

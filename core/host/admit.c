@@ -8,7 +8,7 @@
 #include "host/allow.h"
 #include "host/call/reply.h"
 #include "host/plugin/resources.h"
-#include "host/worker/hello.h"
+#include "host/worker/messages/hello.h"
 #include "job/kind.h"
 
 void rh_slot_enter(const struct rh_config *config, const struct rh_slot *slot, const char *operation,

@@ -6,8 +6,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/library/library.h"
 #include "base/os/clock.h"
-#include "base/os/library.h"
 #include "base/str.h"
 #include "host/admit.h"
 #include "host/allow.h"
@@ -16,7 +16,7 @@
 #include "host/containment/probe.h"
 #include "host/files.h"
 #include "host/registry.h"
-#include "host/worker/hello.h"
+#include "host/worker/messages/hello.h"
 #include "host/worker/worker.h"
 
 /** A plugin file that is being loaded. */

@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "config/config.h"
 #include "job/job.h"
-#include "job/version.h"
+#include "job/values/version.h"
 #include "roundhouse/plugin.h"
 
 /** Opaque host. */

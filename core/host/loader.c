@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crypto/minisign.h"
+#include "base/library/library.h"
+#include "base/library/sealed.h"
+#include "base/library/trust.h"
 #include "base/mem.h"
-#include "base/minisign.h"
 #include "base/os/file.h"
-#include "base/os/library.h"
-#include "base/os/sealed.h"
-#include "base/os/trust.h"
 #include "host/registry.h"
 
 /** Highest major version whose entry symbol is looked for, only to say what a foreign plugin is made for. */

@@ -17,7 +17,7 @@
 #include "host/host.h"
 #include "host/judgement.h"
 #include "job/addresses.h"
-#include "job/lookups.h"
+#include "job/lookups/lookups.h"
 #include "job/manifest.h"
 #include "job/pod.h"
 #include "job/rules/findings.h"

@@ -60,7 +60,7 @@ struct rh_host {
 struct rh_loadable {
 	char real[PATH_MAX]; /**< its path without links */
 	int fd;              /**< of the file or the copy, open to read; owned; -1: none */
-	bool is_copy;        /**< fd is a copy in memory (base/os/sealed.h) */
+	bool is_copy;        /**< fd is a copy in memory (base/library/sealed.h) */
 };
 
 /**
@@ -73,8 +73,8 @@ int rh_loader_check(const char *path, const struct rh_pin *pin, struct rh_loadab
 /** Close its descriptor. */
 void rh_loadable_deinit(struct rh_loadable *loadable);
 /**
- * Load it and fetch its table. Nobody else may be able to change a library that it brings along (base/os/library.h).
- * Runs the constructors of the file. @param[out] ret_handle for rh_library_close()
+ * Load it and fetch its table. Nobody else may be able to change a library that it brings along
+ * (base/library/library.h). Runs the constructors of the file. @param[out] ret_handle for rh_library_close()
  * @return 0, or RH_EPLUGIN with the reason
  */
 int rh_loader_load(struct rh_loadable *loadable, void **ret_handle, const struct rh_plugin **ret_plugin,

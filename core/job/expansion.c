@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "job/fields.h"
 #include "job/kind.h"
-#include "job/names.h"
 #include "job/policy.h"
+#include "job/values/names.h"
 
 struct rh_expansion {
 	char *text;

@@ -10,8 +10,8 @@
 #include "job/expansion.h"
 #include "job/fields.h"
 #include "job/kind.h"
-#include "job/names.h"
-#include "job/shown.h"
+#include "job/status/shown.h"
+#include "job/values/names.h"
 
 /* Under scope job nothing starts again before all pods are gone, so the wait needs a bound (docs/internals/engine.md).
  */

@@ -18,10 +18,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "job/names.h"
-#include "job/patterns.h"
 #include "job/policy.h"
-#include "job/status.h"
+#include "job/status/status.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
 #include "roundhouse/plugin.h"
 
 /**

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 #define KEEP_ONCE "once"
 #define KEEP_RETAIN "retain"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 bool rh_kind_path_is_valid(const char *text, bool itself)
 {

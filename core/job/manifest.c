@@ -9,7 +9,7 @@
 #include "base/os/file.h"
 #include "base/yaml.h"
 #include "job/fields.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* One read: the objects of a text that are being added. */
 struct manifest_read {

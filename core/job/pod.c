@@ -13,8 +13,8 @@
 #include "base/str.h"
 #include "job/evidence/evidence.h"
 #include "job/fields.h"
-#include "job/names.h"
-#include "job/patterns.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
 
 /* Decimal digits only, 0 … INT32_MAX; else the fallback. */
 static int32_t pod_number(const char *text, int32_t fallback)

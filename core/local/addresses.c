@@ -13,8 +13,8 @@
 #include "base/os/file.h"
 #include "base/os/random.h"
 #include "build/fabric.h"
-#include "job/names.h"
-#include "job/patterns.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
 
 #define ADDRESSES_EPHEMERAL "/proc/sys/net/ipv4/ip_local_port_range"
 /* Blocks 127.1.*.* to 127.254.*.*: distributions use 127.0.*.* themselves. */

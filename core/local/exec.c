@@ -18,7 +18,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "local/run/dir.h"
+#include "local/run/folders/dir.h"
 
 /* Pause before a pod that is not there yet is looked for again. */
 #define EXEC_PAUSE (RH_SECOND / 50)

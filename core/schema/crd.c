@@ -5,8 +5,8 @@
 
 #include "base/str.h"
 #include "job/kind.h"
-#include "job/rules/schema.h"
-#include "job/shown.h"
+#include "job/rules/schema/schema.h"
+#include "job/status/shown.h"
 #include "schema/crd_rules.h"
 #include "schema/crd_union.h"
 

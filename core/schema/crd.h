@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "job/version.h"
+#include "job/values/version.h"
 #include "roundhouse/plugin.h"
 
 /**

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "job/rules/schema.h"
+#include "job/rules/schema/schema.h"
 #include "schema/crd.h"
 
 /* Deepest nesting of schemas; that of pods is about twelve. */

@@ -15,8 +15,8 @@
 
 #include "base/str.h"
 #include "job/kind.h"
-#include "job/names.h"
-#include "job/patterns.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
 
 /* Not with optional values: a list from orValue() has no longest length for the cost estimate. */
 #define RULES_HAS_CONTAINERS "has(self.template) && has(self.template.spec) && has(self.template.spec.containers)"

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "host/registry.h"
 #include "job/kind.h"
-#include "job/rules/schema.h"
+#include "job/rules/schema/schema.h"
 #include "schema/crd.h"
 #include "schema/explain_field.h"
 

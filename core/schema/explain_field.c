@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "job/kind.h"
-#include "job/rules/schema.h"
+#include "job/rules/schema/schema.h"
 #include "schema/explain_descriptions.h"
 
 void rh_explain_at_deinit(struct rh_explain_at *at)

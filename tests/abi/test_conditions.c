@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "abi/both.h"
-#include "job/shown.h"
+#include "job/status/shown.h"
 #include "schema/crd.h"
 
 #define TEMPLATE "template: {spec: {containers: [{name: main, image: i}]}}"

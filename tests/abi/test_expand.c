@@ -4,7 +4,7 @@
 
 #include "abi/both.h"
 #include "job/expansion.h"
-#include "job/lookup_files.h"
+#include "job/lookups/lookup_files.h"
 
 static const char expand_job[] = "apiVersion: example.org/v1\n"
 								 "kind: NodesJob\n"

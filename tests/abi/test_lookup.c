@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "abi/both.h"
-#include "job/lookup_files.h"
+#include "job/lookups/lookup_files.h"
 
 static const char lookup_job[] = "apiVersion: example.org/v1\n"
 								 "kind: RuntimeJob\n"

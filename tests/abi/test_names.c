@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "abi/both.h"
-#include "job/names.h"
+#include "job/values/names.h"
 #include "schema/crd.h"
 
 #define TEMPLATE "template: {spec: {containers: [{name: main, image: i}]}}"

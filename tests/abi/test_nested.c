@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "abi/both.h"
-#include "job/rules/schema.h"
+#include "job/rules/schema/schema.h"
 #include "schema/crd.h"
 #include "schema/explain.h"
 

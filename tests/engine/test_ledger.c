@@ -8,7 +8,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "engine/decide/worlds.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 static struct rh_json *ledger_annotations(const struct worlds *worlds)
 {

@@ -2,7 +2,7 @@
 /* Quantities: whatever parses keeps its sign, and reads the same as a JSON string. */
 #include "base/mem.h"
 #include "fuzz.h"
-#include "job/quantity.h"
+#include "job/values/quantity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "job/cel/regex.h"
+#include "job/cel/regex/regex.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

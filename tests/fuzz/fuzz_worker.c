@@ -4,8 +4,8 @@
 
 #include "fuzz.h"
 #include "host/registry.h"
-#include "host/worker/hello.h"
-#include "host/worker/record.h"
+#include "host/worker/messages/hello.h"
+#include "host/worker/messages/record.h"
 
 static void fuzz_hello(const char *bytes, size_t size)
 {

@@ -4,8 +4,8 @@
 #include "base/os/clock.h"
 #include "job/job.h"
 #include "job/kinds.h"
-#include "job/names.h"
 #include "job/support.h"
+#include "job/values/names.h"
 
 static void test_job__metadata(void **state)
 {

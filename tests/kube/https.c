@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/base64.h"
+#include "base/crypto/base64.h"
 #include "base/os/clock.h"
 #include "base/os/file.h"
 

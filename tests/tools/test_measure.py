@@ -99,11 +99,18 @@ class Measure(unittest.TestCase):
         self.assertIn("95 % have at most 43 lines", output)
 
     def test_measure__full_folder_is_reported(self):
-        files = {f"core/base/{'abcdefghijklmnopqrstu'[i]}.{suffix}": SPDX_C for i in range(20) for suffix in "ch"}
+        files = {f"core/base/{'abcdefghijklmnopqrstu'[i]}.c": SPDX_C for i in range(20)}
         self.assertEqual(run(files)[0], 0)
-        status, output = run({**files, "core/base/u.h": SPDX_C})
+        status, output = run({**files, "core/base/u.c": SPDX_C})
         self.assertEqual(status, 1)
-        self.assertIn("core/base: 21 modules, at most 20 in a folder", output)
+        self.assertIn("core/base: 21 files, at most 20 in a folder", output)
+
+    def test_measure__include_guard_has_the_name_of_its_file(self):
+        guard = "#ifndef RH_BASE_{0}_H\n#define RH_BASE_{0}_H\n#endif\n"
+        self.assertEqual(run({"core/base/a.h": SPDX_C + guard.format("A")})[0], 0)
+        status, output = run({"core/base/a.h": SPDX_C + guard.format("B")})
+        self.assertEqual(status, 1)
+        self.assertIn("core/base/a.h: its include guard is not RH_BASE_A_H", output)
 
     def test_measure__circle_of_calls_is_reported(self):
         files = {"core/job/a.c": SPDX_C + "int rh_a(void)\n{\n\treturn rh_b();\n}\n",

@@ -2,11 +2,11 @@
 /* Numbers are printed with the digits that mean something; texts are quoted, as an error may hold any byte. */
 #include <math.h>
 
-#include "comm/bench/numbers.h"
 #include "comm/bench/options.h"
 #include "comm/bench/print.h"
-#include "comm/bench/result.h"
-#include "comm/bench/verdict.h"
+#include "comm/bench/result/numbers.h"
+#include "comm/bench/result/result.h"
+#include "comm/bench/result/verdict.h"
 
 #define LINE_ROOM 240
 

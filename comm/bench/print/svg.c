@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "comm/bench/numbers.h"
 #include "comm/bench/print.h"
-#include "comm/bench/result.h"
-#include "comm/bench/verdict.h"
+#include "comm/bench/result/numbers.h"
+#include "comm/bench/result/result.h"
+#include "comm/bench/result/verdict.h"
 
 #define LEFT 64
 #define TOP 84

@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "comm/bench/measure.h"
-#include "comm/bench/numbers.h"
 #include "comm/bench/options.h"
 #include "comm/bench/print.h"
-#include "comm/bench/result.h"
-#include "comm/bench/verdict.h"
+#include "comm/bench/result/numbers.h"
+#include "comm/bench/result/result.h"
+#include "comm/bench/result/verdict.h"
 
 /* Widest world whose pairs are printed one by one. */
 #define MATRIX_MOST 16

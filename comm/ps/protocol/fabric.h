@@ -6,8 +6,8 @@
  * Each pair has a context of its own, of two ranks: server 0, worker 1. So the death of one does not affect other
  * pairs, and a worker that comes back opens a new one. The pair's connection carries what a backend publishes.
  */
-#ifndef RH_COMM_PS_PROTOCOL_MEET_H
-#define RH_COMM_PS_PROTOCOL_MEET_H
+#ifndef RH_COMM_PS_PROTOCOL_FABRIC_H
+#define RH_COMM_PS_PROTOCOL_FABRIC_H
 
 #include <stdbool.h>
 #include <stdint.h>

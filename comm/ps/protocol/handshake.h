@@ -10,8 +10,8 @@
  * (fabric.h). A primary connects to its backup in the same way, but stays on its TCP connection when the local socket
  * cannot be reached.
  */
-#ifndef RH_COMM_PS_PROTOCOL_HELLO_H
-#define RH_COMM_PS_PROTOCOL_HELLO_H
+#ifndef RH_COMM_PS_PROTOCOL_HANDSHAKE_H
+#define RH_COMM_PS_PROTOCOL_HANDSHAKE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * ends have anyway, so that the receiver knows what to expect, can sleep on a descriptor, and sees when the other end
  * is gone. Credits return the same way: only a few blocks are in flight to a receiver that is stopped.
  */
-#ifndef RH_COMM_PS_PROTOCOL_BLOCKS_H
-#define RH_COMM_PS_PROTOCOL_BLOCKS_H
+#ifndef RH_COMM_PS_PROTOCOL_MESSAGE_STREAM_H
+#define RH_COMM_PS_PROTOCOL_MESSAGE_STREAM_H
 
 #include "comm/ps/protocol/device.h"
 #include "comm/ps/protocol/stream.h"

@@ -7,7 +7,7 @@
 #include "base/os/loop.h"
 #include "cli/commands.h"
 #include "cli/commands/convert.h"
-#include "job/names.h"
+#include "job/values/names.h"
 #include "kube/http/http.h"
 #include "kube/kubeconfig/hint.h"
 #include "kube/kubeconfig/kubeconfig.h"

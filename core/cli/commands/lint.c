@@ -12,7 +12,7 @@
 #include "cli/override/override.h"
 #include "cli/run/preflight.h"
 #include "cli/session.h"
-#include "job/rules/schema.h"
+#include "job/rules/schema/schema.h"
 #include "local/check.h"
 #include "local/preflight/machine.h"
 #include "local/preflight/pods.h"

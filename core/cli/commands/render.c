@@ -7,7 +7,7 @@
 #include "cli/override/override.h"
 #include "cli/session.h"
 #include "job/keep.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* One replica type's pods, then its Services, as a controller creates them (v1-behaviour D.2). */
 static int render_type(struct rh_builder *builder, const struct rh_kind *kind, const struct rh_replica_spec *spec,

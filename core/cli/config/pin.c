@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/os/crypto.h"
+#include "base/crypto/crypto.h"
+#include "base/library/sealed.h"
+#include "base/library/trust.h"
 #include "base/os/file.h"
-#include "base/os/sealed.h"
-#include "base/os/trust.h"
 #include "base/str.h"
 #include "cli/session.h"
 #include "host/allow.h"

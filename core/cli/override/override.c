@@ -7,7 +7,7 @@
 #include "cli/override/path.h"
 #include "cli/override/set.h"
 #include "cli/override/types.h"
-#include "job/rules/schema.h"
+#include "job/rules/schema/schema.h"
 
 /* What is needed to change one job. Borrowed, but for the schema. */
 struct override_job {

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/library/library.h"
+#include "base/library/trust.h"
 #include "base/os/file.h"
-#include "base/os/library.h"
-#include "base/os/trust.h"
 #include "cli/progress/module.h"
 #include "roundhouse/version.h"
 

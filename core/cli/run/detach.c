@@ -11,8 +11,8 @@
 
 #include "base/os/file.h"
 #include "cli/cli.h"
-#include "job/shown.h"
-#include "job/status.h"
+#include "job/status/shown.h"
+#include "job/status/status.h"
 
 /* What the process of a detached run prints goes to this file of the run's folder. */
 #define DETACH_LOG "run.log"

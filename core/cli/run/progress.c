@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/run/screen.h"
+#include "cli/run/screen/screen.h"
 
 /* Bytes of a line that are read: a bar of 200 columns of three bytes, with what is around it. */
 #define PROGRESS_TEXT_MAX 1024

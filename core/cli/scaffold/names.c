@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "cli/scaffold/scaffold.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* "-controller" is appended to the kind in lower case, and must fit into a label's value with it. */
 #define NAMES_KIND_MAX (RH_LABEL_MAX - (int)sizeof("-controller") + 1)

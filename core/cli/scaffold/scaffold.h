@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "job/status.h"
+#include "job/status/status.h"
 
 /** Room for a word that is made of names, in bytes. */
 #define RH_SCAFFOLD_WORD 128

@@ -10,7 +10,7 @@
 
 #include "base/os/clock.h"
 #include "cli/progress/written.h"
-#include "cli/run/live.h"
+#include "cli/run/screen/live.h"
 #include "cli/sweep/start.h"
 #include "local/keep/kept.h"
 #include "local/run.h"

@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "conformance/check/texts.h"
-#include "job/conditions.h"
-#include "job/shown.h"
+#include "job/status/conditions.h"
+#include "job/status/shown.h"
 #include "schema/crd.h"
 
 /** Deepest nesting of a schema that is looked at. */

@@ -6,7 +6,7 @@
 
 #include "conformance/check/rbac.h"
 #include "conformance/check/texts.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /** Kinds of Kubernetes that have no namespace: a job's objects cannot be of them. */
 static const char objects_cluster_kinds[] =

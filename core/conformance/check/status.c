@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "job/rules/schema.h"
-#include "job/shown.h"
+#include "job/rules/schema/schema.h"
+#include "job/status/shown.h"
 
 /** @return a document whose root is a status with the plugin's members alone; owned by the caller; NULL: memory is out
  */

@@ -24,7 +24,7 @@
 #include "host/operations.h"
 #include "job/expansion.h"
 #include "job/kind.h"
-#include "job/rules/schema.h"
+#include "job/rules/schema/schema.h"
 
 /** Most kinds of a plugin. */
 #define SWEEP_KINDS_MAX 32

@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "conformance/jobs/fill.h"
 #include "job/kind.h"
-#include "job/names.h"
-#include "job/status.h"
+#include "job/status/status.h"
+#include "job/values/names.h"
 
 /** Most replica types of which every set is a case; of kinds with more, single types and all of them. */
 #define CASES_SETS_MAX 5

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/crypto/base64.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/os/clock.h"

@@ -14,7 +14,7 @@
 #include "engine/carry/job/invalid.h"
 #include "engine/carry/patch.h"
 #include "engine/carry/request/act.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 static void carry_on_write(void *arg, const struct rh_outcome *outcome);
 

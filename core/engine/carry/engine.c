@@ -9,7 +9,7 @@
 #include "engine/carry/request/act.h"
 #include "engine/carry/watch.h"
 #include "engine/carry/work.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 #define ENGINE_WINDOW 64
 /* Enough creates to fill the widest window to a server (core/kube/store/window.h). */

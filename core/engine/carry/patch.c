@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "job/names.h"
-#include "job/shown.h"
+#include "job/status/shown.h"
+#include "job/values/names.h"
 
 static int patch_diff_member(struct rh_json *diff, const char *key, const struct rh_json *from,
                              const struct rh_json *to)

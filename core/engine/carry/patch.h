@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "engine/ledger.h"
 #include "job/job.h"
-#include "job/status.h"
+#include "job/status/status.h"
 
 /**
  * @return a merge patch that changes @p from into @p to, {} when they are equal; owned by the caller; NULL when memory

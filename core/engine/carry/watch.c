@@ -6,8 +6,8 @@
 #include "engine/carry/entry.h"
 #include "engine/carry/job/cache.h"
 #include "engine/carry/job/metadata.h"
-#include "job/names.h"
-#include "job/patterns.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
 
 /* The kind of the job that controls an object: its owner names one version. */
 static const struct rh_engine_kind *watch_owner_kind(const struct rh_engine *engine, const struct rh_json *object)

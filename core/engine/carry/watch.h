@@ -6,7 +6,7 @@
 #ifndef RH_ENGINE_CARRY_WATCH_H
 #define RH_ENGINE_CARRY_WATCH_H
 
-#include "job/version.h"
+#include "job/values/version.h"
 #include "store/store.h"
 
 struct rh_engine;

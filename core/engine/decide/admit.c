@@ -12,9 +12,9 @@
 #include "build/validate.h"
 #include "engine/decide/phases.h"
 #include "engine/decide/report.h"
-#include "job/conditions.h"
 #include "job/expansion.h"
 #include "job/kind.h"
+#include "job/status/conditions.h"
 
 #define ADMIT_NOTE_INVALID "invalid/"
 

@@ -13,12 +13,12 @@
 #include "base/str.h"
 #include "build/gang.h"
 #include "engine/decide/admit.h"
-#include "engine/decide/children.h"
+#include "engine/decide/children/children.h"
 #include "engine/decide/phases.h"
 #include "engine/decide/replicas.h"
 #include "engine/decide/report.h"
 #include "job/expansion.h"
-#include "job/shown.h"
+#include "job/status/shown.h"
 
 /* Most waiting pods that are reported and noted at a time: a bad image gives a few Events, not thousands. */
 #define DECIDE_WAITING_MAX 8

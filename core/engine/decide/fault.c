@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "engine/decide.h"
 #include "engine/decide/replicas.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* How long to wait for peers that are about to end. */
 #define FAULT_PATIENCE (5 * RH_SECOND)

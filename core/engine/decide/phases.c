@@ -10,12 +10,12 @@
 #include "base/mem.h"
 #include "base/os/clock.h"
 #include "base/str.h"
-#include "engine/decide/children.h"
+#include "engine/decide/children/children.h"
 #include "engine/decide/phases.h"
 #include "engine/decide/replicas.h"
 #include "engine/decide/report.h"
-#include "job/conditions.h"
-#include "job/shown.h"
+#include "job/status/conditions.h"
+#include "job/status/shown.h"
 
 /* V1's message of a suspension, "{K} {n} {what}"; also an Event, once. */
 static int phase_report(struct rh_decision *decision, bool suspended)

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/decide/children.h"
+#include "engine/decide/children/children.h"
 #include "engine/decide/report.h"
 
 static const struct rh_refusal *refusal_of(const struct rh_decision *decision, const char *kind)

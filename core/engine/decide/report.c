@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "job/conditions.h"
-#include "job/patterns.h"
+#include "job/status/conditions.h"
+#include "job/values/patterns.h"
 
 /* V1 writes no Event of these; a kind may. @param r of setting the condition. @return @p r, or RH_ENOMEM */
 static int report_announce(struct rh_decision *decision, int r, const char *word, const char *reason,

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "engine/decide/children.h"
+#include "engine/decide/children/children.h"
 #include "engine/decide/replicas.h"
 #include "engine/decide/report.h"
 

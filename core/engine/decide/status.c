@@ -5,7 +5,7 @@
  */
 #include "base/mem.h"
 #include "engine/decide/report.h"
-#include "job/shown.h"
+#include "job/status/shown.h"
 
 static struct rh_replica_status *status_find(struct rh_job_status *status, const char *type)
 {

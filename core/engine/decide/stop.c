@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/decide/children.h"
+#include "engine/decide/children/children.h"
 
 #include "base/os/clock.h"
 

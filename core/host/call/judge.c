@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
-#include "job/conditions.h"
+#include "job/status/conditions.h"
 
 static bool judge_is_leader(const struct rh_replica_spec *spec)
 {

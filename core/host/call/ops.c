@@ -9,12 +9,12 @@
 #include "host/call/view.h"
 #include "host/containment/guard.h"
 #include "host/registry.h"
-#include "host/worker/record.h"
+#include "host/worker/messages/record.h"
 #include "host/worker/worker.h"
 #include "job/expansion.h"
 #include "job/keep.h"
 #include "job/kind.h"
-#include "job/lookup_files.h"
+#include "job/lookups/lookup_files.h"
 #include "job/rules/validate.h"
 
 /** Room for "PyTorchJob default/mnist" with the longest names. */

@@ -5,7 +5,7 @@
 #include "host/call/reply.h"
 #include "job/expansion.h"
 #include "job/keep.h"
-#include "job/shown.h"
+#include "job/status/shown.h"
 
 /** Longest variable that Linux takes, its name, the equals sign and the final zero included (MAX_ARG_STRLEN). */
 #define REPLY_ENV_MAX (128 * 1024)

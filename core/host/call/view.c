@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "job/conditions.h"
-#include "job/names.h"
+#include "job/status/conditions.h"
+#include "job/values/names.h"
 
 /** The value at @p path of the job, or of an object that it names; NULL when it is absent or null. */
 static const struct rh_json *view_at(const struct rh_view *view, const char *path)

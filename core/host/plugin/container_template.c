@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "base/yaml.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /*
  * Stands for "{{." and "}}" while YAML is read, in which braces mean maps. Private characters of Unicode, so that

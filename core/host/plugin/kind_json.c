@@ -10,12 +10,12 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "host/plugin/lookup_json.h"
-#include "job/conditions.h"
 #include "job/kind.h"
-#include "job/lookups.h"
-#include "job/patterns.h"
-#include "job/rules/schema.h"
-#include "job/shown.h"
+#include "job/lookups/lookups.h"
+#include "job/rules/schema/schema.h"
+#include "job/status/conditions.h"
+#include "job/status/shown.h"
+#include "job/values/patterns.h"
 
 /** What a member of a row holds. */
 enum kind_json_value { KIND_JSON_TEXT, KIND_JSON_TEXTS, KIND_JSON_FLAG, KIND_JSON_NUMBER, KIND_JSON_COUNT };

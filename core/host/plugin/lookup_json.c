@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "job/lookups.h"
-#include "job/names.h"
+#include "job/lookups/lookups.h"
+#include "job/values/names.h"
 
 /** What names an entry in messages: "lookups[2].kinds[0]". */
 #define LOOKUP_PLACE_SIZE 64

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "host/plugin/kind_json.h"
-#include "job/names.h"
-#include "job/rules/schema.h"
+#include "job/rules/schema/schema.h"
+#include "job/values/names.h"
 
 /** Most definitions of one plugin. */
 #define RESOURCES_MAX 32

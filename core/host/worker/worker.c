@@ -10,9 +10,9 @@
 #include "host/allow.h"
 #include "host/containment/guard.h"
 #include "host/worker/answers.h"
+#include "host/worker/messages/record.h"
+#include "host/worker/messages/wire.h"
 #include "host/worker/process.h"
-#include "host/worker/record.h"
-#include "host/worker/wire.h"
 
 /** First and longest wait before a process that failed twice in a row is started again, in microseconds. */
 #define WORKER_WAIT_FIRST (RH_SECOND / 10)

@@ -11,8 +11,8 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "host/registry.h"
-#include "host/worker/hello.h"
-#include "host/worker/request.h"
+#include "host/worker/messages/hello.h"
+#include "host/worker/messages/request.h"
 
 /** Most pods that one request asks for. */
 #define RH_WORKER_BATCH 64

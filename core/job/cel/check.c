@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "job/cel/arithmetic.h"
-#include "job/cel/functions.h"
-#include "job/cel/regex.h"
+#include "job/cel/functions/arithmetic.h"
+#include "job/cel/functions/functions.h"
+#include "job/cel/regex/regex.h"
 
 /* A type. Of a list, map or optional, item is that of what is in it; NULL: any. */
 struct check_type {

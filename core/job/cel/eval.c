@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "job/cel/arithmetic.h"
-#include "job/cel/functions.h"
+#include "job/cel/functions/arithmetic.h"
+#include "job/cel/functions/functions.h"
 
 /* Variables of macros, the innermost first. */
 struct eval_variable {

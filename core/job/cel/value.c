@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/crypto/base64.h"
 #include "base/mem.h"
 #include "base/os/clock.h"
-#include "job/cel/duration.h"
+#include "job/cel/functions/duration.h"
 
 #define VALUE_BLOCK_SIZE 4096
 #define VALUE_ROOM_MAX (16u << 20)

@@ -8,8 +8,8 @@
 
 #include "base/os/clock.h"
 #include "base/str.h"
-#include "job/cel/duration.h"
-#include "job/cel/regex.h"
+#include "job/cel/functions/duration.h"
+#include "job/cel/regex/regex.h"
 
 /* A format that an expression describes, as the API server's own does. */
 struct formats_pattern {

@@ -10,9 +10,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/fields.h"
-#include "job/names.h"
-#include "job/quantity.h"
 #include "job/rules/duplicates.h"
+#include "job/values/names.h"
+#include "job/values/quantity.h"
 
 /* IANA_SVC_NAME's limit. */
 #define TEMPLATE_PORT_NAME_MAX 15

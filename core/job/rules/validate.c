@@ -10,10 +10,10 @@
 #include "base/str.h"
 #include "job/fields.h"
 #include "job/kind.h"
-#include "job/names.h"
-#include "job/patterns.h"
-#include "job/quantity.h"
 #include "job/rules/template.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
+#include "job/values/quantity.h"
 
 /* Most replicas of a type: far beyond any cluster, and small enough that no sum of them overflows. */
 #define VALIDATE_REPLICAS_MAX 10000000

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base64.h"
+#include "base/crypto/base64.h"
 #include "base/log.h"
 #include "base/os/clock.h"
 #include "base/os/file.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/crypto/base64.h"
 #include "base/os/clock.h"
 #include "base/str.h"
 

@@ -2,7 +2,7 @@
 /* The fields of one cluster and one user. */
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/crypto/base64.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "kube/kubeconfig/parts.h"

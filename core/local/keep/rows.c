@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* Output of a program may hold any bytes; JSON may not. */
 void rh_rows_append_clean(struct rh_str *out, const char *text, size_t length)

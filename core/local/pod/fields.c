@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "job/quantity.h"
+#include "job/values/quantity.h"
 
 static int fields_give(const char *text, char **ret_text, struct rh_error *err)
 {

@@ -15,8 +15,8 @@
 #include "job/pod.h"
 #include "local/pod/container.h"
 #include "local/pod/volumes.h"
-#include "local/shim/limits.h"
-#include "local/shim/mounts.h"
+#include "local/shim/isolation/limits.h"
+#include "local/shim/isolation/mounts.h"
 
 /* One plan under work. */
 struct runtime_spec_job {

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/os/file.h"
-#include "job/quantity.h"
+#include "job/values/quantity.h"
 
 /* One volume under work. */
 struct volumes_job {

@@ -6,7 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "local/devices.h"
+#include "local/devices/devices.h"
 #include "local/preflight/listeners.h"
 
 static unsigned machine_look(void *arg, const char *path)

@@ -8,7 +8,7 @@
 #include "base/os/file.h"
 #include "build/build.h"
 #include "job/addresses.h"
-#include "job/lookup_files.h"
+#include "job/lookups/lookup_files.h"
 #include "local/runtime_spec.h"
 
 /* Any port: no process is started with it. */

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/os/file.h"
-#include "job/quantity.h"
+#include "job/values/quantity.h"
 #include "local/preflight/parts.h"
 
 /* One volume under check. */

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "job/job.h"
-#include "local/run/record.h"
+#include "local/run/verdict/record.h"
 #include "store/store.h"
 
 struct rh_run;

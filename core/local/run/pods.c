@@ -6,8 +6,8 @@
 
 #include "base/os/clock.h"
 #include "job/kind.h"
-#include "job/names.h"
 #include "job/pod.h"
+#include "job/values/names.h"
 #include "local/run/parts.h"
 
 /* A replica that fails this soon after its start has made no progress for a restart to continue. */

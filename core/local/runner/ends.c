@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "local/runner/parts.h"
-#include "local/shim/limits.h"
+#include "local/shim/isolation/limits.h"
 
 /* Ends that are taken at once. */
 #define ENDS_BATCH 32

@@ -11,7 +11,7 @@
 
 #include "base/map.h"
 #include "base/os/clock.h"
-#include "local/devices.h"
+#include "local/devices/devices.h"
 #include "local/runner.h"
 #include "local/runner/pod.h"
 #include "local/runtime_spec.h"

@@ -12,11 +12,11 @@
 
 #include "base/os/clock.h"
 #include "base/os/file.h"
-#include "job/names.h"
 #include "job/pod.h"
+#include "job/values/names.h"
 #include "local/run.h"
 #include "local/runner/parts.h"
-#include "local/shim/limits.h"
+#include "local/shim/isolation/limits.h"
 
 /* Most pods to start in one step, so that the loop still processes events of others. */
 #define RUNNER_STARTS_PER_TURN 4

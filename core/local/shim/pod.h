@@ -18,7 +18,7 @@
 
 #include "local/shim.h"
 #include "local/shim/channel.h"
-#include "local/shim/limits.h"
+#include "local/shim/isolation/limits.h"
 #include "local/shim/output.h"
 #include "local/shim/plan.h"
 

@@ -15,7 +15,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "local/shim/exec.h"
-#include "local/shim/mounts.h"
+#include "local/shim/isolation/mounts.h"
 #include "local/shim/pod.h"
 
 /* Longest sleep, so that a missed event only delays. */

@@ -19,7 +19,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "local/shim/mounts.h"
+#include "local/shim/isolation/mounts.h"
 
 #define SPAWN_NOT_FOUND 127
 #define SPAWN_NOT_RUNNABLE 126

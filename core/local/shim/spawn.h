@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "local/shim/limits.h"
+#include "local/shim/isolation/limits.h"
 #include "local/shim/plan.h"
 
 /** Why a container did not start, with the exit code that a shell would use. */

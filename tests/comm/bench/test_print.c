@@ -2,8 +2,8 @@
 #include "comm/bench/measure.h"
 #include "comm/bench/options.h"
 #include "comm/bench/print.h"
-#include "comm/bench/result.h"
-#include "comm/bench/verdict.h"
+#include "comm/bench/result/result.h"
+#include "comm/bench/result/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>

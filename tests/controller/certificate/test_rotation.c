@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/crypto/base64.h"
 #include "base/log.h"
 #include "base/os/clock.h"
 #include "base/support.h"

@@ -7,7 +7,7 @@
 
 #include "base/os/clock.h"
 #include "engine/ledger.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 #define CHOICES_MAX 2000
 #define ACTIONS_MAX 16

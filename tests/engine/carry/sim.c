@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* More rounds than any test needs: a simulation that is still busy then never settles. */
 #define SIM_ROUNDS_MAX 20000

@@ -6,7 +6,7 @@
 #include "base/os/clock.h"
 #include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 #define FORCED \
 	"Warning ForcedDeletePod Deleted pod by force: j-worker-1 did not end within roundhouse.dev/terminating-timeout"

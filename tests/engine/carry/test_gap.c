@@ -6,7 +6,7 @@
 #include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 #include "engine/carry/watch.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 #define PAIR "Master=OnFailure Worker=OnFailure"
 

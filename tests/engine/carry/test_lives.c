@@ -15,7 +15,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "base/yaml.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 #define LIVES_MAX 64
 #define ALLOWED_MAX 256

@@ -12,7 +12,7 @@
 #include "base/os/random.h"
 #include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 #define WATCHES 8
 #define NAMES 64

@@ -12,7 +12,7 @@
 #include "base/os/clock.h"
 #include "base/os/random.h"
 #include "engine/decide/worlds.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* Most passes until nothing is to do. */
 #define PLAY_PASSES 60

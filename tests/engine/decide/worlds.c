@@ -11,7 +11,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "engine/decide/worlds_parse.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 static void worlds_load(struct worlds *worlds)
 {

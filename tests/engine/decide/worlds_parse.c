@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "engine/decide/worlds.h"
 #include "engine/decide/worlds_parse.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 #define WORLDS_TEMPLATE "{\"spec\":{%s\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}"
 

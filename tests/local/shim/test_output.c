@@ -21,7 +21,7 @@
 
 #include "base/os/file.h"
 #include "local/shim/harness.h"
-#include "local/shim/mounts.h"
+#include "local/shim/isolation/mounts.h"
 
 static void run_main(struct test_shim *shim, const char *script, struct rh_shim_report *ret_report)
 {

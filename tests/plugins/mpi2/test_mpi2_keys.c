@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../../../plugins/mpi2/mpi2.h"
-#include "base/os/crypto.h"
+#include "base/crypto/crypto.h"
 
 #define KEYS_PUBLIC "ecdsa-sha2-nistp521 "
 #define KEYS_PRIVATE "-----BEGIN EC PRIVATE KEY-----\n"

@@ -13,8 +13,8 @@
 #include "cli/session.h"
 #include "cli/version.h"
 #include "config/gang.h"
-#include "job/image.h"
-#include "job/names.h"
+#include "job/values/image.h"
+#include "job/values/names.h"
 #include "schema/crd.h"
 
 /* Marks what is for this program, and is taken out of an object. */

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "job/image.h"
-#include "job/names.h"
+#include "job/values/image.h"
+#include "job/values/names.h"
 
 /* Folder of the controller's container where plugins of other images lie, and the volume that holds them. */
 #define PLUGINS_FOLDER "/var/lib/roundhouse/plugins"

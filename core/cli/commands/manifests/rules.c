@@ -3,7 +3,7 @@
 
 #include "cli/commands/manifests/manifests.h"
 #include "config/gang.h"
-#include "job/lookups.h"
+#include "job/lookups/lookups.h"
 
 /* Most words of one list of a rule. */
 #define RULES_WORDS_MAX 9

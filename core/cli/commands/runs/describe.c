@@ -13,7 +13,7 @@
 #include "cli/commands/runs/summary.h"
 #include "cli/output.h"
 #include "cli/run/progress.h"
-#include "cli/run/screen.h"
+#include "cli/run/screen/screen.h"
 #include "local/keep/place.h"
 #include "local/samples/samples.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "cli/run/screen.h"
+#include "cli/run/screen/screen.h"
 
 /* Spaces between two columns. */
 #define GRID_GAP 2

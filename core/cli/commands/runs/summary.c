@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "job/status.h"
+#include "job/status/status.h"
 
 static bool summary_has_finished(const char *state)
 {

@@ -11,7 +11,7 @@
 #include "cli/commands/runs/sizes.h"
 #include "cli/output.h"
 #include "cli/progress/written.h"
-#include "local/gpus.h"
+#include "local/devices/gpus.h"
 #include "local/keep/usage.h"
 
 /* Time between two looks, of which rates are the difference. */

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/carry/job/metadata.h"
-#include "job/names.h"
-#include "job/patterns.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
 
 static const char *child_owner(const struct rh_json *object)
 {

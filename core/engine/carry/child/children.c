@@ -10,8 +10,8 @@
 #include "engine/carry/entry.h"
 #include "engine/carry/job/metadata.h"
 #include "engine/carry/request/verbs.h"
-#include "job/names.h"
-#include "job/patterns.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
 
 void rh_cached_free(struct rh_cached *cached)
 {

@@ -7,11 +7,11 @@
 #include "engine/carry/entry.h"
 #include "engine/carry/job/metadata.h"
 #include "engine/carry/patch.h"
-#include "job/conditions.h"
 #include "job/fields.h"
 #include "job/kind.h"
-#include "job/names.h"
-#include "job/shown.h"
+#include "job/status/conditions.h"
+#include "job/status/shown.h"
+#include "job/values/names.h"
 
 /* @return the condition that rh_invalid_settle() has set, borrowed, or NULL */
 static const struct rh_condition *invalid_condition(const struct rh_kind *kind, const struct rh_job_status *status)

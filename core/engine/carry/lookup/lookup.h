@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/carry/lookup/lookup.h
- * @brief Other objects that a job names (job/lookups.h), read from the store; for core/engine/carry.
+ * @brief Other objects that a job names (job/lookups/lookups.h), read from the store; for core/engine/carry.
  *
  * They are read by name before the job is decided about, one after another, and again when they change (signals.h), or
  * where nothing says so after some time.
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "job/lookups.h"
+#include "job/lookups/lookups.h"
 
 struct rh_entry;
 

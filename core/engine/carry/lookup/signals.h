@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "job/lookups.h"
+#include "job/lookups/lookups.h"
 
 struct rh_engine;
 struct rh_lookup_watch;

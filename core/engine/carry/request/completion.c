@@ -15,7 +15,7 @@
 #include "engine/carry/request/report.h"
 #include "engine/carry/request/taken.h"
 #include "engine/carry/request/verbs.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 /* Make the job due when something may wait for this: for the first replica, or for room in the window. */
 static void completion_end(struct rh_inflight *inflight)

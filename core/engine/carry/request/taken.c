@@ -5,8 +5,8 @@
 #include "engine/carry/request/backoff.h"
 #include "engine/carry/request/report.h"
 #include "engine/carry/request/verbs.h"
-#include "job/names.h"
-#include "job/patterns.h"
+#include "job/values/names.h"
+#include "job/values/patterns.h"
 
 /* @return the owner of @p object, as the end of a message; owned by the caller; NULL when memory is out */
 static char *taken_print_owner(const struct rh_json *object)

@@ -4,7 +4,7 @@
 
 #include "base/os/clock.h"
 #include "engine/carry/sim.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 #define PAIR "Master=OnFailure Worker=OnFailure"
 #define RUNNING_PAIR "Created Running | master-0 Running, worker-0 Running"

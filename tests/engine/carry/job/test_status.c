@@ -4,7 +4,7 @@
 
 #include "base/os/clock.h"
 #include "engine/carry/sim.h"
-#include "job/names.h"
+#include "job/values/names.h"
 
 static bool count_gate(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome, bool *ret_apply)
 {

@@ -5,7 +5,7 @@
 #include "base/os/clock.h"
 #include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
-#include "job/names.h"
+#include "job/values/names.h"
 #include "store/memory/parts.h"
 
 #define WRONG_LABELS                                                                                                  \

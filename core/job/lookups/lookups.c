@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/lookups/lookups.h"
+
+#include <string.h>
+
+#include "base/yaml.h"
+#include "job/values/names.h"
+
+/* What stands for the name of the job in a pattern. */
+#define LOOKUPS_JOB "{job}"
+
+const char *rh_lookups_text(const struct rh_kind *kind)
+{
+	return RH_HAS(kind, struct rh_kind, lookups) ? kind->lookups : NULL;
+}
+
+/* Note what is wrong first. @param detail taken; NULL: memory is out. @return 0 or RH_ENOMEM */
+static int lookups_blame(struct rh_lookups *lookups, const char *path, char *detail)
+{
+	rh_auto_free char *text = detail;
+
+	if (lookups->flaw)
+		return 0;
+	lookups->flaw_path = rh_strdup(path);
+	if (!text || !lookups->flaw_path)
+		return RH_ENOMEM;
+	lookups->flaw = rh_take(text);
+	return 0;
+}
+
+/* The text of a job that {"from": path, "default": text} names; NULL: there is none. */
+static const char *lookups_from(const struct rh_job *job, const struct rh_json *source)
+{
+	const char *path = rh_json_string(rh_json_get(source, "from"));
+	const char *text = path ? rh_json_string_at(job->object, path) : NULL;
+
+	return text && *text ? text : rh_json_string(rh_json_get(source, "default"));
+}
+
+static const struct rh_json *lookups_find_kind(const struct rh_json *kinds, const char *name)
+{
+	const struct rh_json *kind = rh_json_first(kinds);
+
+	while (kind && name && !rh_text_equal(rh_json_string_at(kind, "kind"), name))
+		kind = rh_json_next(kind);
+	return kind;
+}
+
+static int lookups_refuse_kind(struct rh_lookups *lookups, const char *path, const char *name,
+                               const struct rh_json *kinds)
+{
+	rh_auto_str words = {0};
+
+	rh_str_appendf(&words, "Unsupported value: \"%.64s\": supported values: ", name);
+	for (const struct rh_json *kind = rh_json_first(kinds); kind; kind = rh_json_next(kind))
+		rh_str_appendf(&words, "%s\"%s\"", kind == rh_json_first(kinds) ? "" : ", ", rh_json_string_at(kind, "kind"));
+	return words.failed ? RH_ENOMEM : lookups_blame(lookups, path, rh_strdup(rh_str_text(&words)));
+}
+
+static int lookups_set_kind(struct rh_lookups *lookups, struct rh_lookup *lookup, const struct rh_job *job,
+                            const struct rh_json *entry)
+{
+	const struct rh_json *kinds = rh_json_get(entry, "kinds");
+	const struct rh_json *source = rh_json_get(entry, "kind");
+	const char *name = rh_json_string(source) ? rh_json_string(source) : lookups_from(job, source);
+	const struct rh_json *kind = lookups_find_kind(kinds, name);
+	int r = kind ? 0 : lookups_refuse_kind(lookups, rh_json_string_at(source, "from"), name, kinds);
+
+	if (!kind)
+		kind = rh_json_first(kinds);
+	lookup->kind = rh_json_string_at(kind, "kind");
+	lookup->plural = rh_json_string_at(kind, "plural");
+	lookup->cluster = rh_text_equal(rh_json_string_at(kind, "scope"), "Cluster");
+	return r;
+}
+
+/* A pattern has the name of the job once; this was checked when the plugin was loaded. */
+static char *lookups_print_pattern(const char *pattern, const char *job)
+{
+	const char *at = strstr(pattern, LOOKUPS_JOB);
+
+	return at ? rh_asprintf("%.*s%s%s", (int)(at - pattern), pattern, job, at + strlen(LOOKUPS_JOB))
+	          : rh_strdup(pattern);
+}
+
+/* A name goes into addresses and selectors of requests, so one that no object can have is never asked for. */
+static int lookups_set_name(struct rh_lookups *lookups, struct rh_lookup *lookup, const struct rh_job *job,
+                            const struct rh_json *entry)
+{
+	const struct rh_json *source = rh_json_get(entry, "object");
+	const char *pattern = rh_json_string(rh_json_get(source, "pattern"));
+	const char *name = pattern ? NULL : lookups_from(job, source);
+
+	lookup->state = pattern || name ? 0 : RH_LOOKUP_UNNAMED;
+	if (lookup->state)
+		return 0;
+	lookup->object_name = pattern ? lookups_print_pattern(pattern, job->name) : rh_strdup(name);
+	if (!lookup->object_name)
+		return RH_ENOMEM;
+	if (rh_name_is_dns1123(lookup->object_name))
+		return 0;
+	lookup->state = RH_LOOKUP_ABSENT;
+	return lookups_blame(
+		lookups, lookup->from,
+		rh_asprintf("Invalid value: \"%.253s\": no %s can have this name", lookup->object_name, lookup->kind));
+}
+
+static int lookups_add(struct rh_lookups *lookups, const struct rh_job *job, const struct rh_json *entry)
+{
+	struct rh_lookup *lookup = &lookups->items[lookups->count++];
+	int r;
+
+	lookup->name = rh_json_string_at(entry, "name");
+	lookup->api_version = rh_json_string_at(entry, "apiVersion");
+	lookup->unless = rh_json_string(rh_json_get(entry, "unless"));
+	lookup->parse = rh_json_get(entry, "parse");
+	lookup->from = rh_json_string(rh_json_get(rh_json_get(entry, "object"), "from"));
+	lookup->from = lookup->from ? lookup->from : "metadata.name";
+	lookup->own = rh_json_bool(rh_json_get(entry, "own"), false);
+	lookup->metadata = rh_json_bool(rh_json_get(entry, "metadata"), false);
+	lookup->required = !lookup->own && rh_json_bool(rh_json_get(entry, "required"), true);
+	r = lookups_set_kind(lookups, lookup, job, entry);
+	return r == 0 ? lookups_set_name(lookups, lookup, job, entry) : r;
+}
+
+int rh_lookups_new(const struct rh_job *job, struct rh_lookups **ret_lookups)
+{
+	const char *text = rh_lookups_text(job->kind);
+	rh_auto(lookups) lookups = text ? rh_alloc(sizeof(*lookups)) : NULL;
+	int r;
+
+	*ret_lookups = NULL;
+	if (!text)
+		return 0;
+	if (!lookups || rh_json_parse(text, strlen(text), &lookups->declared, NULL) < 0)
+		return RH_ENOMEM;
+	lookups->namespace_ = rh_strdup(job->namespace_);
+	lookups->uid = rh_strdup(job->uid);
+	r = lookups->namespace_ && lookups->uid ? 0 : RH_ENOMEM;
+	for (const struct rh_json *entry = rh_json_first(lookups->declared); entry && r == 0; entry = rh_json_next(entry))
+		r = lookups_add(lookups, job, entry);
+	if (r == 0)
+		*ret_lookups = rh_take(lookups);
+	return r;
+}
+
+void rh_lookups_free(struct rh_lookups *lookups)
+{
+	if (!lookups)
+		return;
+	for (size_t i = 0; i < lookups->count; i++) {
+		rh_free(lookups->items[i].object_name);
+		rh_json_free(lookups->items[i].object);
+	}
+	rh_json_free(lookups->declared);
+	rh_free(lookups->namespace_);
+	rh_free(lookups->uid);
+	rh_free(lookups->flaw_path);
+	rh_free(lookups->flaw);
+	rh_free(lookups);
+}
+
+const struct rh_lookup *rh_lookups_find(const struct rh_lookups *lookups, const char *name, size_t length)
+{
+	for (size_t i = 0; lookups && i < lookups->count; i++) {
+		const char *known = lookups->items[i].name;
+
+		if (strncmp(known, name, length) == 0 && !known[length])
+			return &lookups->items[i];
+	}
+	return NULL;
+}
+
+/* The entry that takes the place of @p lookup when it is found; NULL: none. */
+static const struct rh_lookup *lookups_other(const struct rh_lookups *lookups, const struct rh_lookup *lookup)
+{
+	return lookup->unless ? rh_lookups_find(lookups, lookup->unless, strlen(lookup->unless)) : NULL;
+}
+
+struct rh_lookup *rh_lookups_due(struct rh_lookups *lookups)
+{
+	for (size_t i = 0; i < lookups->count; i++) {
+		struct rh_lookup *lookup = &lookups->items[i];
+		const struct rh_lookup *other = lookups_other(lookups, lookup);
+
+		if (lookup->state != 0 || (other && other->state == 0))
+			continue;
+		if (!other || other->state != RH_LOOKUP_FOUND)
+			return lookup;
+		lookup->state = RH_LOOKUP_ABSENT; /* it is not read */
+	}
+	return NULL;
+}
+
+bool rh_lookups_are_known(const struct rh_lookups *lookups)
+{
+	for (size_t i = 0; i < lookups->count; i++) {
+		if (lookups->items[i].state == 0)
+			return false;
+	}
+	return true;
+}
+
+static bool lookups_is_own(const struct rh_lookups *lookups, const struct rh_json *object)
+{
+	const struct rh_json *owner = rh_json_first(rh_json_at(object, "metadata.ownerReferences"));
+
+	while (owner && !rh_json_bool(rh_json_get(owner, "controller"), false))
+		owner = rh_json_next(owner);
+	return owner && *lookups->uid && rh_text_equal(rh_json_string_at(owner, "uid"), lookups->uid);
+}
+
+static int lookups_blame_object(struct rh_lookups *lookups, const struct rh_lookup *lookup, const char *path,
+                                char *detail)
+{
+	rh_auto_free char *at = rh_asprintf("@%s%s%s", lookup->name, *path ? "." : "", path);
+
+	if (!at) {
+		rh_free(detail);
+		return RH_ENOMEM;
+	}
+	return lookups_blame(lookups, at, detail);
+}
+
+/*
+ * Split a path into that of the map and the key in it, at the end: data.a, data["a.yaml"].
+ * @param[out] ret_key owned by the caller, like what is returned; both NULL when memory is out
+ */
+static char *lookups_split(const char *path, char **ret_key)
+{
+	const char *bracket = path[strlen(path) - 1] == ']' ? strrchr(path, '[') : NULL;
+	const char *dot = bracket ? bracket : strrchr(path, '.');
+	rh_auto_free char *key = NULL;
+	char *map;
+
+	if (bracket)
+		key = rh_strndup(bracket + 2, strlen(bracket) - strlen("[\"\"]"));
+	else
+		key = rh_strdup(dot ? dot + 1 : path);
+	map = key ? rh_strndup(path, dot ? (size_t)(dot - path) : 0) : NULL;
+	*ret_key = map ? rh_take(key) : NULL;
+	return map;
+}
+
+/* Put the value that the text at @p path stands for in its place. */
+static int lookups_parse_value(struct rh_lookups *lookups, const struct rh_lookup *lookup, const char *path)
+{
+	rh_auto_free char *key = NULL;
+	rh_auto_free char *map = lookups_split(path, &key);
+	struct rh_json *object = map ? rh_json_at(lookup->object, map) : NULL;
+	const char *text = map ? rh_json_string(rh_json_get(object, key)) : NULL;
+	rh_auto(json) documents = NULL;
+	struct rh_error reason = {0};
+	int r = text ? rh_yaml_parse_secret(text, strlen(text), &documents, &reason) : 0;
+
+	if (!map || r == RH_ENOMEM)
+		return RH_ENOMEM;
+	if (!text)
+		return 0;
+	if (r == 0 && rh_json_size(documents) == 1)
+		return rh_json_set(object, key, rh_json_detach_item(documents, 0));
+	return lookups_blame_object(lookups, lookup, path,
+	                            rh_asprintf("Invalid value: it must be one document of YAML or JSON%s%s",
+	                                        r < 0 ? ": " : "", r < 0 ? reason.message : ""));
+}
+
+static int lookups_parse_all(struct rh_lookups *lookups, const struct rh_lookup *lookup)
+{
+	int r = 0;
+
+	for (const struct rh_json *at = rh_json_first(lookup->parse); at && r == 0; at = rh_json_next(at))
+		r = lookups_parse_value(lookups, lookup, rh_json_string(at));
+	return r;
+}
+
+/* What no plugin needs, and what it must not see. */
+static void lookups_trim(struct rh_lookup *lookup)
+{
+	static const char *const kept[] = {"apiVersion", "kind", "metadata"};
+	struct rh_json *member, *next;
+
+	rh_json_remove(rh_json_get(lookup->object, "metadata"), "managedFields");
+	for (member = rh_json_first(lookup->object); member && lookup->metadata; member = next) {
+		const char *key = rh_json_key(member);
+
+		next = rh_json_next(member);
+		if (strcmp(key, kept[0]) != 0 && strcmp(key, kept[1]) != 0 && strcmp(key, kept[2]) != 0)
+			rh_json_remove(lookup->object, key);
+	}
+}
+
+int rh_lookups_keep(struct rh_lookups *lookups, struct rh_lookup *lookup, const struct rh_json *object)
+{
+	rh_json_free(rh_take(lookup->object));
+	lookup->state = RH_LOOKUP_ABSENT;
+	if (!object || (lookup->own && !lookups_is_own(lookups, object)))
+		return 0;
+	lookup->state = RH_LOOKUP_FOUND;
+	lookup->object = rh_json_copy(object);
+	if (!lookup->object)
+		return RH_ENOMEM;
+	lookups_trim(lookup);
+	if (rh_json_weight(lookup->object) > RH_LOOKUP_WEIGHT_MAX)
+		return lookups_blame_object(lookups, lookup, "",
+		                            rh_asprintf("Too long: it takes %zu bytes of memory and may take %zu",
+		                                        rh_json_weight(lookup->object), RH_LOOKUP_WEIGHT_MAX));
+	return lookups_parse_all(lookups, lookup);
+}
+
+const struct rh_lookup *rh_lookups_missing(const struct rh_lookups *lookups)
+{
+	for (size_t i = 0; i < lookups->count; i++) {
+		const struct rh_lookup *lookup = &lookups->items[i];
+		const struct rh_lookup *other = lookups_other(lookups, lookup);
+
+		if (lookup->required && lookup->state == RH_LOOKUP_ABSENT && (!other || other->state != RH_LOOKUP_FOUND))
+			return lookup;
+	}
+	return NULL;
+}
+
+bool rh_lookups_are_complete(const struct rh_kind *kind, const struct rh_lookups *lookups)
+{
+	if (!rh_lookups_text(kind))
+		return true;
+	return lookups && !lookups->flaw && rh_lookups_are_known(lookups) && !rh_lookups_missing(lookups);
+}
+
+bool rh_lookups_name_same(const struct rh_lookups *a, const struct rh_lookups *b)
+{
+	bool same = a->count == b->count && strcmp(a->uid, b->uid) == 0;
+
+	for (size_t i = 0; i < a->count && same; i++) {
+		const struct rh_lookup *one = &a->items[i], *other = &b->items[i];
+
+		same = rh_text_equal(one->kind, other->kind) && !one->object_name == !other->object_name &&
+		       (!one->object_name || strcmp(one->object_name, other->object_name) == 0);
+	}
+	return same;
+}
+
+const struct rh_lookup *rh_lookups_of_path(const struct rh_lookups *lookups, const char *path, const char **ret_rest)
+{
+	size_t length;
+
+	if (*path != '@')
+		return NULL;
+	length = strcspn(path + 1, ".[");
+	*ret_rest = path + 1 + length + (path[1 + length] == '.');
+	return rh_lookups_find(lookups, path + 1, length);
+}
+
+void rh_lookups_print_path(const struct rh_lookups *lookups, const char *path, struct rh_str *out)
+{
+	const char *rest;
+	const struct rh_lookup *lookup = rh_lookups_of_path(lookups, path, &rest);
+
+	if (lookup)
+		rh_str_appendf(out, "%s %s%s%s", lookup->kind, lookup->object_name ? lookup->object_name : lookup->name,
+		               *rest ? ": " : "", rest);
+	else
+		rh_str_append(out, path);
+}
