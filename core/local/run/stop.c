@@ -8,6 +8,8 @@
 /* How long, beyond the longest grace period, pods may take to end before they are killed; and then, before the run
  * gives them up. */
 #define STOP_PATIENCE (10 * RH_SECOND)
+/* How long replicas may continue after the success of their job before a note says that the run waits for them. */
+#define STOP_NOTE_AFTER (2 * RH_SECOND)
 
 void rh_run_stop(struct rh_run *run, int result)
 {
@@ -83,6 +85,31 @@ static int64_t stop_due_at(const struct rh_run *run, const struct rh_run_job *jo
 	return job->succeeded ? job->finished_at + stop_linger(run) : job->finished_at;
 }
 
+/* @return when the note that the run waits for the rest of a job is due; RH_NEVER: it is not */
+static int64_t stop_note_at(const struct rh_run *run, const struct rh_run_job *job)
+{
+	int64_t at = job->finished_at + STOP_NOTE_AFTER;
+
+	if (!job->finished || job->wait_noted || at >= stop_due_at(run, job))
+		return RH_NEVER;
+	return rh_run_pods_left(run, job) > 0 ? at : RH_NEVER;
+}
+
+static void stop_note(struct rh_run *run, struct rh_run_job *job, int64_t clock)
+{
+	size_t left = rh_run_pods_left(run, job);
+	char wait[RH_TIME_SIZE];
+	rh_auto_free char *text = rh_asprintf(
+		"%s %s has succeeded, but %zu of its replicas still %s; they are stopped in %s (--linger sets how long "
+		"they may continue, Ctrl-C stops them now)",
+		job->resource.kind, job->job->name, left, left == 1 ? "runs" : "run",
+		rh_duration_format(stop_due_at(run, job) - clock, wait));
+
+	job->wait_noted = true;
+	if (text)
+		rh_run_note(run, text);
+}
+
 static int64_t stop_limit(const struct rh_run *run, int64_t clock)
 {
 	return clock + stop_longest_grace(run) + STOP_PATIENCE;
@@ -120,6 +147,8 @@ static void stop_job(struct rh_run *run, struct rh_run_job *job, int64_t clock)
 {
 	bool due = job->finished && (!job->succeeded || stop_due_at(run, job) <= clock);
 
+	if (stop_note_at(run, job) <= clock)
+		stop_note(run, job, clock);
 	if (!due || rh_run_pods_stop(run, job) == 0) {
 		job->stop_by = 0;
 	} else if (job->stop_by == 0) {
@@ -152,9 +181,12 @@ int64_t rh_run_stop_deadline(void *arg)
 	for (size_t i = 0; i < run->job_count && run->state <= RH_RUN_JUDGING; i++) {
 		const struct rh_run_job *job = &run->jobs[i];
 		int64_t at = job->finished && job->succeeded ? stop_due_at(run, job) : RH_NEVER;
+		int64_t note_at = stop_note_at(run, job);
 
 		if (at > run->clock && at < due && rh_run_pods_left(run, job) > 0)
 			due = at;
+		if (note_at < due)
+			due = note_at;
 		if (job->stop_by > 0 && job->stop_by < due)
 			due = job->stop_by;
 	}

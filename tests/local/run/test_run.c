@@ -359,17 +359,20 @@ static const struct clean_row clean_rows[] = {
 
 static void (*note_job)(void *arg, const struct rh_json *job, const struct rh_run_fault *fault);
 
-static void mark_success(void *arg, const struct rh_json *job, const struct rh_run_fault *fault)
+static void make_mark(const char *name)
 {
-	rh_auto_free char *path = rh_path_join(getenv("PLACE_OF_TEST"), "over");
-	FILE *file;
+	rh_auto_free char *path = rh_path_join(getenv("PLACE_OF_TEST"), name);
+	FILE *file = fopen(path, "w");
 
-	note_job(arg, job, fault);
-	if (!test_run_condition(arg, "Succeeded"))
-		return;
-	file = fopen(path, "w");
 	assert_non_null(file);
 	assert_int_equal(fclose(file), 0);
+}
+
+static void mark_success(void *arg, const struct rh_json *job, const struct rh_run_fault *fault)
+{
+	note_job(arg, job, fault);
+	if (test_run_condition(arg, "Succeeded"))
+		make_mark("over");
 }
 
 static void test_run__clean_pod_policy(void **state)
@@ -391,6 +394,27 @@ static void test_run__clean_pod_policy(void **state)
 		test_run_expect(&run->table, "j Master-0 Succeeded 0 restarts=0\n");
 		test_run_expect(&run->table, row->table);
 	}
+}
+
+static void mark_note(struct test_run *run, const char *text)
+{
+	(void)run;
+	if (strstr(text, " has succeeded, but "))
+		make_mark("over");
+}
+
+/* A run that waits for the rest of a job says so: the worker ends when the note has come. */
+static void test_run__waits_with_a_note(void **state)
+{
+	struct test_run *run = *state;
+	const struct test_job job = {.master = AWAIT("up") "exit 0", .worker = MARK("up") AWAIT("over") "exit 0"};
+
+	run->options.linger = 24 * 3600 * RH_SECOND;
+	run->on_note = mark_note;
+	run_in_place(run, &job);
+	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect(&run->table, "j Worker-0 Succeeded 0 restarts=0\n");
+	test_run_expect(&run->notes, "PyTorchJob j has succeeded, but 1 of its replicas still runs; they are stopped in ");
 }
 
 static void test_run__ttl_is_not_waited_for(void **state)
@@ -772,6 +796,7 @@ int main(int argc, char **argv)
 		ROW(test_run__deadline),
 		ROW(test_run__scope_job),
 		ROW(test_run__clean_pod_policy),
+		ROW(test_run__waits_with_a_note),
 		ROW(test_run__ttl_is_not_waited_for),
 		ROW(test_run__jobs_that_would_never_start),
 		ROW(test_run__gpus),
