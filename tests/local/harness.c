@@ -216,6 +216,35 @@ int test_run_job(struct test_run *run, const struct test_job *job)
 	return test_run_go(run, rh_str_text(&yaml));
 }
 
+void test_run_in_place(struct test_run *run, const struct test_job *job)
+{
+	rh_auto_free char *place = rh_asprintf("%s/../place-%d", run->scratch, (int)getpid());
+
+	(void)rh_dir_remove(place, NULL);
+	assert_int_equal(rh_dir_make(place, 0700, NULL), 0);
+	(void)setenv("PLACE_OF_TEST", place, 1);
+	test_run_job(run, job);
+	(void)unsetenv("PLACE_OF_TEST");
+	assert_int_equal(rh_dir_remove(place, NULL), 0);
+}
+
+void test_run_mark(const char *name)
+{
+	rh_auto_free char *path = rh_path_join(getenv("PLACE_OF_TEST"), name);
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+}
+
+void test_run_expect_result(const struct test_run *run, int result)
+{
+	if (run->result != result)
+		fail_msg("result %d, not %d: %s\nnotes:\n%s\nlines:\n%s\nevents:\n%s\ntable:\n%s", run->result, result,
+		         run->err.message, rh_str_text(&run->notes), rh_str_text(&run->lines), rh_str_text(&run->events),
+		         rh_str_text(&run->table));
+}
+
 void test_run_expect(const struct rh_str *seen, const char *text)
 {
 	if (!strstr(rh_str_text(seen), text))

@@ -62,6 +62,17 @@ struct test_job {
 };
 /** @see struct test_job */
 int test_run_job(struct test_run *run, const struct test_job *job);
+/** Run such a job. Its pods have a folder of marks in which they see what has to happen before they go on: no time
+ * shows it on a busy machine. */
+void test_run_in_place(struct test_run *run, const struct test_job *job);
+/** Shell: make the mark @p name, a literal. */
+#define TEST_MARK(name) ": >$PLACE_OF_TEST/" name "; "
+/** Shell: wait for the mark @p name, a literal. */
+#define TEST_AWAIT(name) "until [ -e $PLACE_OF_TEST/" name " ]; do sleep 0.02; done; "
+/** Make the mark @p name from a callback of the run. */
+void test_run_mark(const char *name);
+/** Fail, and print what was seen, unless the run ended with @p result. */
+void test_run_expect_result(const struct test_run *run, int result);
 /** Fail unless @p text is part of what @p seen holds. */
 void test_run_expect(const struct rh_str *seen, const char *text);
 /** @return how often @p text stands in what @p seen holds */

@@ -33,7 +33,7 @@ struct rh_run_job {
 	bool stopped;    /**< somebody stopped it alone */
 	int64_t stop_by; /**< monotonic time at which its stopping pods are killed; 0: none are stopping */
 	bool killed;     /**< they were */
-	bool wait_noted; /**< a note said that the run waits for replicas that continue after its success */
+	bool wait_noted; /**< the note about replicas that continue after its success was given */
 	bool finished;
 	bool succeeded;
 	int64_t finished_at;          /**< monotonic microseconds */

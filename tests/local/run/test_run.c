@@ -23,14 +23,6 @@
 #include "local/runtime_spec.h"
 #include "local/scratch.h"
 
-static void expect_result(const struct test_run *run, int wanted)
-{
-	if (run->result != wanted)
-		fail_msg("result %d, not %d: %s\nnotes:\n%s\nlines:\n%s\nevents:\n%s\ntable:\n%s", run->result, wanted,
-		         run->err.message, rh_str_text(&run->notes), rh_str_text(&run->lines), rh_str_text(&run->events),
-		         rh_str_text(&run->table));
-}
-
 static void test_run__success(void **state)
 {
 	struct test_run *run = *state;
@@ -40,7 +32,7 @@ static void test_run__success(void **state)
 
 	run->options.linger = RH_NEVER / 4;
 	test_run_job(run, &job);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	test_run_expect(&run->lines, "master-0 pytorch: rank 0 of 3 at 127.");
 	test_run_expect(&run->lines, "worker-0 pytorch: rank 1 of 3\n");
 	test_run_expect(&run->lines, "worker-1 pytorch: rank 2 of 3\n");
@@ -59,7 +51,7 @@ static void test_run__last_line_without_newline(void **state)
 	const struct test_job job = {.master = "printf one; printf two"};
 
 	test_run_job(run, &job);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	assert_string_equal(rh_str_text(&run->lines), "master-0 pytorch: onetwo\n");
 }
 
@@ -70,7 +62,7 @@ static void test_run__failure_names_the_first_fault(void **state)
 		.master = "sleep 600", .worker = "[ $RANK = 1 ] || exec sleep 600; echo no such rank; exit 3", .workers = 2};
 
 	test_run_job(run, &job);
-	expect_result(run, RH_RUN_FAILED);
+	test_run_expect_result(run, RH_RUN_FAILED);
 	test_run_expect(&run->table, "j Master-0 Stopped 143 restarts=0\n");
 	test_run_expect(&run->table, "j Worker-0 Failed 3 restarts=0\n");
 	test_run_expect(&run->table, "j Worker-1 Stopped 143 restarts=0\n");
@@ -90,7 +82,7 @@ static void test_run__healthy_replica_that_hangs_hides_no_failure(void **state)
 	run->config->grace_period = RH_SECOND / 2;
 	test_run_job(run, &job);
 	(void)unlink(up);
-	expect_result(run, RH_RUN_FAILED);
+	test_run_expect_result(run, RH_RUN_FAILED);
 	test_run_expect(&run->table, "j Master-0 Stopped 137 restarts=0\n");
 }
 
@@ -102,7 +94,7 @@ static void test_run__program_that_does_not_exist(void **state)
 	            "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec:\n  pytorchReplicaSpecs:\n"
 	            "    Master:\n      replicas: 1\n      restartPolicy: Never\n      template:\n        spec:\n"
 	            "          containers: [{name: pytorch, image: none, command: [/no/such/program]}]\n");
-	expect_result(run, RH_RUN_FAILED);
+	test_run_expect_result(run, RH_RUN_FAILED);
 	test_run_expect(&run->table, "j Master-0 Failed 127 restarts=0\n");
 	assert_non_null(strstr(test_run_condition(run, "Failed"), "/no/such/program"));
 }
@@ -151,7 +143,7 @@ static void test_run__restart_policies(void **state)
 		rh_str_clear(&run->table);
 		test_run_job(run, &job);
 		forget_count(run);
-		expect_result(run, row->result);
+		test_run_expect_result(run, row->result);
 		assert_string_equal(rh_str_text(&run->table), row->table);
 	}
 }
@@ -164,34 +156,17 @@ static void test_run__backoff_limit(void **state)
 		.policy = "ExitCode", .spec = "  runPolicy: {backoffLimit: 2}\n", .master = "exit 137"};
 
 	test_run_job(run, &job);
-	expect_result(run, RH_RUN_FAILED);
+	test_run_expect_result(run, RH_RUN_FAILED);
 	assert_non_null(strstr(test_run_condition(run, "Failed"), "backoff limit"));
 	/* it was running again when the limit ended it, but that is not how it ended */
 	test_run_expect(&run->table, "j Master-0 Failed 1 restarts=2\n");
 	test_run_job(run, &recreated);
-	expect_result(run, RH_RUN_FAILED);
+	test_run_expect_result(run, RH_RUN_FAILED);
 	assert_non_null(strstr(test_run_condition(run, "Failed"), "backoff limit"));
 	test_run_expect(&run->table, "j Master-0 Failed 137 restarts=2\n");
 }
 
 /* A job without backoffLimit: the same quick failure again and again has an end here, and none on a cluster. */
-/* Run such a job. Its pods have a folder in which they see what is to have happened before they go on: no time shows it
- * on a busy machine. */
-static void run_in_place(struct test_run *run, const struct test_job *job)
-{
-	rh_auto_free char *place = rh_asprintf("%s/../place-%d", run->scratch, (int)getpid());
-
-	(void)rh_dir_remove(place, NULL);
-	assert_int_equal(rh_dir_make(place, 0700, NULL), 0);
-	(void)setenv("PLACE_OF_TEST", place, 1);
-	test_run_job(run, job);
-	(void)unsetenv("PLACE_OF_TEST");
-	assert_int_equal(rh_dir_remove(place, NULL), 0);
-}
-
-#define MARK(name) ": >$PLACE_OF_TEST/" name "; "
-#define AWAIT(name) "until [ -e $PLACE_OF_TEST/" name " ]; do sleep 0.02; done; "
-
 static void test_run__crash_loop_ends(void **state)
 {
 	static const struct {
@@ -200,9 +175,9 @@ static void test_run__crash_loop_ends(void **state)
 		const char *pod;
 		const char *table;
 	} rows[] = {
-		{"OnFailure", AWAIT("up") "exit 3", NULL, "j Master-0 Failed 3 restarts="},
-		{"Always", AWAIT("up") "exit 3", NULL, "j Master-0 Failed 3 restarts="},
-		{"ExitCode", AWAIT("up") "exit 130", NULL, "j Master-0 Failed 130 restarts="},
+		{"OnFailure", TEST_AWAIT("up") "exit 3", NULL, "j Master-0 Failed 3 restarts="},
+		{"Always", TEST_AWAIT("up") "exit 3", NULL, "j Master-0 Failed 3 restarts="},
+		{"ExitCode", TEST_AWAIT("up") "exit 130", NULL, "j Master-0 Failed 130 restarts="},
 		{"OnFailure", "exit 0", "          initContainers: [{name: first, image: x, command: [sh, -c, exit 5]}]\n",
 	     "-0 Failed of first 5 restarts="},
 	};
@@ -214,11 +189,11 @@ static void test_run__crash_loop_ends(void **state)
 		const struct test_job job = {.policy = rows[i].policy,
 		                             .master = rows[i].script,
 		                             .pod = rows[i].pod,
-		                             .worker = MARK("up") "exec sleep 600"};
+		                             .worker = TEST_MARK("up") "exec sleep 600"};
 
 		rh_str_clear(&run->table);
-		run_in_place(run, &job);
-		expect_result(run, RH_RUN_FAILED);
+		test_run_in_place(run, &job);
+		test_run_expect_result(run, RH_RUN_FAILED);
 		assert_non_null(strstr(test_run_condition(run, "Failed"), "-0 was restarted 3 times in a row"));
 		test_run_expect(&run->table, rows[i].table);
 		if (!rows[i].pod)
@@ -239,7 +214,7 @@ static void test_run__crash_loop_that_is_none(void **state)
 	run->options.max_restarts = 3;
 	test_run_job(run, &job);
 	(void)unlink(own);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	run->options.max_restarts = 0;
 	{
 		rh_auto_free char *same = failing_script(run, 6, "4", "exit 0");
@@ -248,7 +223,7 @@ static void test_run__crash_loop_that_is_none(void **state)
 		test_run_job(run, &endless);
 		forget_count(run);
 	}
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 }
 
 /* A job that succeeds by its Master alone, and a Worker that does not. */
@@ -266,7 +241,7 @@ static void test_run__strict(void **state)
 		rh_str_clear(&run->notes);
 		test_run_job(run, &job);
 		(void)unlink(done);
-		expect_result(run, strict ? RH_RUN_FAILED : RH_RUN_SUCCEEDED);
+		test_run_expect_result(run, strict ? RH_RUN_FAILED : RH_RUN_SUCCEEDED);
 		assert_non_null(test_run_condition(run, "Succeeded"));
 		test_run_expect(&run->table, "j Worker-0 Failed 4 restarts=0\n");
 		test_run_expect(&run->notes,
@@ -289,13 +264,13 @@ static void test_run__table_says_who_failed(void **state)
 	            "    Master:\n      replicas: 1\n      restartPolicy: Never\n      template:\n        spec:\n"
 	            "          containers:\n          - {name: pytorch, image: none, command: ['true']}\n"
 	            "          - {name: beside, image: none, command: [sh, -c, exit 6]}\n");
-	expect_result(run, RH_RUN_FAILED);
+	test_run_expect_result(run, RH_RUN_FAILED);
 	test_run_expect(&run->table, "j Master-0 Failed of beside 6 restarts=0\n");
 	(void)setenv("HOME_OF_TEST", path, 1);
 	test_run_job(run, &twice);
 	(void)unlink(path);
 	(void)unsetenv("HOME_OF_TEST");
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	test_run_expect(&run->table, "j Master-0 Succeeded 0 restarts=1\n");
 	assert_true(run->longest >= RH_SECOND / 2); /* of both starts */
 }
@@ -306,7 +281,7 @@ static void test_run__deadline(void **state)
 	const struct test_job job = {.spec = "  runPolicy: {activeDeadlineSeconds: 1}\n", .master = "sleep 600"};
 
 	test_run_job(run, &job);
-	expect_result(run, RH_RUN_FAILED);
+	test_run_expect_result(run, RH_RUN_FAILED);
 	assert_non_null(strstr(test_run_condition(run, "Failed"), "active longer than specified deadline"));
 	test_run_expect(&run->table, "j Master-0 Stopped 143");
 }
@@ -316,20 +291,20 @@ static void test_run__scope_job(void **state)
 {
 	struct test_run *run = *state;
 	rh_auto_free char *count = failing_script(run, 1, "137", "echo again");
-	rh_auto_free char *worker = rh_asprintf(AWAIT("began") "%s", count);
+	rh_auto_free char *worker = rh_asprintf(TEST_AWAIT("began") "%s", count);
 	const struct test_job job = {
 		.annotations = "{roundhouse.dev/restart: job}",
 		.policy = "OnFailure",
-		.master =
-			"echo place $MASTER_ADDR $MASTER_PORT; [ -e $PLACE_OF_TEST/began ] && exit 0; " MARK("began") "sleep 600",
+		.master = "echo place $MASTER_ADDR $MASTER_PORT; [ -e $PLACE_OF_TEST/began ] && exit 0; " TEST_MARK(
+			"began") "sleep 600",
 		.worker = worker};
 	char host[2][32];
 	int port[2];
 
 	run->options.linger = RH_NEVER / 4;
-	run_in_place(run, &job);
+	test_run_in_place(run, &job);
 	forget_count(run);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	assert_int_equal(test_run_times(&run->lines, "master-0 pytorch: place "), 2);
 	assert_int_equal(sscanf(strstr(rh_str_text(&run->lines), "place "), "place %31s %d", host[0], &port[0]), 2);
 	assert_int_equal(
@@ -341,82 +316,6 @@ static void test_run__scope_job(void **state)
 	test_run_expect(&run->table, "j Worker-0 Succeeded 0 restarts=1\n");
 }
 
-/* cleanPodPolicy, linger, and what becomes of a worker that would go on when the master has succeeded. */
-struct clean_row {
-	const char *policy;
-	int64_t linger;
-	const char *worker;
-	const char *table;
-};
-
-static const struct clean_row clean_rows[] = {
-	{"None", 0, MARK("up") "exec sleep 600", "j Worker-0 Stopped 143 restarts=0\n"},
-	{"Running", RH_NEVER / 4, MARK("up") "exec sleep 600", "j Worker-0 Stopped 143 restarts=0\n"},
-	{"All", RH_NEVER / 4, MARK("up") "exec sleep 600", "j Worker-0 Stopped 143 restarts=0\n"},
-	{"None", RH_NEVER / 4, MARK("up") AWAIT("over") "exit 0", "j Worker-0 Succeeded 0 restarts=0\n"},
-	{"None", RH_NEVER / 4, MARK("up") AWAIT("over") "exit 4", "j Worker-0 Failed 4 restarts=0\n"},
-};
-
-static void (*note_job)(void *arg, const struct rh_json *job, const struct rh_run_fault *fault);
-
-static void make_mark(const char *name)
-{
-	rh_auto_free char *path = rh_path_join(getenv("PLACE_OF_TEST"), name);
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	assert_int_equal(fclose(file), 0);
-}
-
-static void mark_success(void *arg, const struct rh_json *job, const struct rh_run_fault *fault)
-{
-	note_job(arg, job, fault);
-	if (test_run_condition(arg, "Succeeded"))
-		make_mark("over");
-}
-
-static void test_run__clean_pod_policy(void **state)
-{
-	struct test_run *run = *state;
-
-	run->config->grace_period = 60 * RH_SECOND;
-	note_job = run->options.hooks.job;
-	run->options.hooks.job = mark_success;
-	for (size_t i = 0; i < sizeof(clean_rows) / sizeof(clean_rows[0]); i++) {
-		const struct clean_row *row = &clean_rows[i];
-		rh_auto_free char *spec = rh_asprintf("  runPolicy: {cleanPodPolicy: %s}\n", row->policy);
-		const struct test_job job = {.spec = spec, .master = AWAIT("up") "exit 0", .worker = row->worker};
-
-		rh_str_clear(&run->table);
-		run->options.linger = row->linger;
-		run_in_place(run, &job);
-		expect_result(run, RH_RUN_SUCCEEDED);
-		test_run_expect(&run->table, "j Master-0 Succeeded 0 restarts=0\n");
-		test_run_expect(&run->table, row->table);
-	}
-}
-
-static void mark_note(struct test_run *run, const char *text)
-{
-	(void)run;
-	if (strstr(text, " has succeeded, but "))
-		make_mark("over");
-}
-
-/* A run that waits for the rest of a job says so: the worker ends when the note has come. */
-static void test_run__waits_with_a_note(void **state)
-{
-	struct test_run *run = *state;
-	const struct test_job job = {.master = AWAIT("up") "exit 0", .worker = MARK("up") AWAIT("over") "exit 0"};
-
-	run->options.linger = 24 * 3600 * RH_SECOND;
-	run->on_note = mark_note;
-	run_in_place(run, &job);
-	expect_result(run, RH_RUN_SUCCEEDED);
-	test_run_expect(&run->table, "j Worker-0 Succeeded 0 restarts=0\n");
-	test_run_expect(&run->notes, "PyTorchJob j has succeeded, but 1 of its replicas still runs; they are stopped in ");
-}
-
 static void test_run__ttl_is_not_waited_for(void **state)
 {
 	struct test_run *run = *state;
@@ -424,9 +323,9 @@ static void test_run__ttl_is_not_waited_for(void **state)
 	const struct test_job now = {.spec = "  runPolicy: {ttlSecondsAfterFinished: 0}\n", .master = "echo done"};
 
 	test_run_job(run, &later);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	test_run_job(run, &now);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	test_run_expect(&run->lines, "master-0 pytorch: done\n");
 }
 
@@ -476,7 +375,7 @@ static void test_run__gpus(void **state)
 	(void)setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7", 1);
 	test_run_go(run, gpu_yaml);
 	(void)unsetenv("CUDA_VISIBLE_DEVICES");
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	assert_int_equal(test_run_times(&run->lines, "pytorch: CUDA_VISIBLE_DEVICES="), 4);
 }
 
@@ -497,7 +396,7 @@ static void test_run__gpu_is_waited_for(void **state)
 	(void)setenv("CUDA_VISIBLE_DEVICES", "5", 1);
 	test_run_go(run, rh_str_text(&yaml));
 	(void)unsetenv("CUDA_VISIBLE_DEVICES");
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	assert_int_equal(test_run_times(&run->lines, "master-0 pytorch: 5\n"), 2);
 	test_run_expect(&run->notes, "-master-0 waits: ");
 }
@@ -512,7 +411,7 @@ static void test_run__service_names(void **state)
 	if (!rh_runtime_spec_can_mount())
 		return;
 	test_run_job(run, &job);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	assert_int_equal(test_run_times(&run->lines, "j-worker-0 j-worker-0.default "), 2);
 	test_run_expect(&run->lines, "localhost");
 }
@@ -536,7 +435,7 @@ static void test_run__config_maps_and_secrets(void **state)
 	struct test_run *run = *state;
 
 	test_run_go(run, config_yaml);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	test_run_expect(&run->lines, "master-0 pytorch: 0.1 open 7 at 127.");
 	test_run_expect(&run->notes, "Service other means nothing on one machine and is left out\n");
 }
@@ -547,7 +446,7 @@ static void test_run__missing_config_map(void **state)
 	const char *job = strstr(config_yaml, "apiVersion: kubeflow.org/v1");
 
 	test_run_go(run, job);
-	expect_result(run, RH_RUN_FAILED);
+	test_run_expect_result(run, RH_RUN_FAILED);
 	assert_non_null(strstr(test_run_condition(run, "Failed"),
 	                       "PyTorchJob j cannot run on this machine: replica master-0: CreateContainerConfigError: "));
 	test_run_expect(&run->table, "j Master-0 Never started -1 restarts=0\n");
@@ -563,7 +462,7 @@ static void test_run__init_containers_in_order(void **state)
 	                             .master = "echo 3"};
 
 	test_run_job(run, &job);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	assert_string_equal(rh_str_text(&run->lines), "master-0 one: 1\nmaster-0 two: 2\nmaster-0 pytorch: 3\n");
 }
 
@@ -580,56 +479,10 @@ static void test_run__several_jobs(void **state)
 			"      template: {spec: {containers: [{name: pytorch, image: none, command: [sh, -c, 'exit %d']}]}}\n",
 			i, i == 1 ? 5 : 0);
 	test_run_go(run, rh_str_text(&yaml));
-	expect_result(run, RH_RUN_FAILED);
+	test_run_expect_result(run, RH_RUN_FAILED);
 	assert_string_equal(rh_str_text(&run->table), "job0 Master-0 Succeeded 0 restarts=0\n"
 	                                              "job1 Master-0 Failed 5 restarts=0\n"
 	                                              "job2 Master-0 Succeeded 0 restarts=0\n");
-}
-
-static void interrupt_when_ready(struct test_run *run, const char *line)
-{
-	if (strcmp(line, "ready") == 0 && run->counter++ == 0)
-		(void)raise(SIGINT);
-	if (strcmp(line, "ignored") == 0)
-		(void)raise(SIGINT);
-}
-
-static void test_run__interrupt_once_is_graceful(void **state)
-{
-	struct test_run *run = *state;
-	const struct test_job job = {.master = "trap \"echo bye; exit 0\" TERM; echo ready; while :; do sleep 0.05; done",
-	                             .worker = "exec sleep 600"};
-
-	run->on_line = interrupt_when_ready;
-	test_run_job(run, &job);
-	expect_result(run, RH_RUN_INTERRUPTED);
-	test_run_expect(&run->lines, "master-0 pytorch: bye\n");
-	assert_int_equal(test_run_times(&run->table, "Stopped"), 2);
-}
-
-static void test_run__interrupt_twice_is_at_once(void **state)
-{
-	struct test_run *run = *state;
-	const struct test_job job = {.master = "trap \"echo ignored\" TERM; echo ready; while :; do sleep 0.05; done"};
-	int64_t start = rh_clock_monotonic();
-
-	run->config->grace_period = 600 * RH_SECOND;
-	run->on_line = interrupt_when_ready;
-	test_run_job(run, &job);
-	expect_result(run, RH_RUN_INTERRUPTED);
-	test_run_expect(&run->table, "j Master-0 Stopped 137 restarts=0\n");
-	assert_true(rh_clock_monotonic() - start < 300 * RH_SECOND);
-}
-
-static void test_run__timeout(void **state)
-{
-	struct test_run *run = *state;
-	const struct test_job job = {.policy = "OnFailure", .master = "exec sleep 600", .worker = "exec sleep 600"};
-
-	run->options.timeout = RH_SECOND / 2;
-	test_run_job(run, &job);
-	expect_result(run, RH_RUN_TIMED_OUT);
-	assert_int_equal(test_run_times(&run->table, "Stopped 143"), 2);
 }
 
 /* Kill the shim, whose process id is that of the script's parent. */
@@ -654,7 +507,7 @@ static void test_run__killed_shim_leaves_nothing(void **state)
 	run->on_line = kill_shim;
 	test_run_job(run, &job);
 	(void)unlink(flag);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	test_run_expect(&run->table, "j Master-0 Succeeded 0 restarts=1\n");
 }
 
@@ -672,12 +525,12 @@ static void test_run__log_dir(void **state)
 
 	run->options.log_dir = logs;
 	test_run_job(run, &first);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	assert_int_equal(rh_file_read(file, 1000, &text, NULL, NULL), 0);
 	assert_string_equal(text, "first\n");
 	test_run_job(run, &second);
 	(void)unlink(flag);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	rh_free(rh_take(text));
 	assert_int_equal(rh_file_read(file, 1000, &text, NULL, NULL), 0);
 	assert_string_equal(text, "a\nb\n");
@@ -701,7 +554,7 @@ static void test_run__much_output(void **state)
 	const struct test_job job = {.master = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"};
 
 	test_run_job(run, &job);
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	assert_int_equal(test_run_times(&run->lines, "\n"), 20000);
 	test_run_expect(&run->lines, "line 19999\n");
 }
@@ -717,7 +570,7 @@ static void test_run__many_replicas(void **state)
 		"command: [sleep, \"1\"]}]}}}\n"
 		"    Worker: {replicas: 60, restartPolicy: Never, template: {spec: {containers: [{name: pytorch, image: none, "
 		"command: [/bin/true]}]}}}\n");
-	expect_result(run, RH_RUN_SUCCEEDED);
+	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	/* the job has succeeded with its master: on a busy machine some workers are stopped before they have ended */
 	assert_int_equal(test_run_times(&run->table, " restarts=0"), 61);
 	assert_int_equal(test_run_times(&run->table, " Failed "), 0);
@@ -795,8 +648,6 @@ int main(int argc, char **argv)
 		ROW(test_run__table_says_who_failed),
 		ROW(test_run__deadline),
 		ROW(test_run__scope_job),
-		ROW(test_run__clean_pod_policy),
-		ROW(test_run__waits_with_a_note),
 		ROW(test_run__ttl_is_not_waited_for),
 		ROW(test_run__jobs_that_would_never_start),
 		ROW(test_run__gpus),
@@ -806,9 +657,6 @@ int main(int argc, char **argv)
 		ROW(test_run__missing_config_map),
 		ROW(test_run__init_containers_in_order),
 		ROW(test_run__several_jobs),
-		ROW(test_run__interrupt_once_is_graceful),
-		ROW(test_run__interrupt_twice_is_at_once),
-		ROW(test_run__timeout),
 		ROW(test_run__killed_shim_leaves_nothing),
 		ROW(test_run__log_dir),
 		ROW(test_run__log_dir_that_cannot_be_made),
