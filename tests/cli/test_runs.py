@@ -369,6 +369,9 @@ class Processes(Runs):
     def test_of_all_runs_and_of_one(self):
         _, name = self.start(jobs("j", "'sleep 601 & exec sleep 600'", "'exec sleep 602'"))
         self.start(job("k", "'exec sleep 603'"))
+        # a replica runs before its shell has become the program
+        wait_for(lambda: sorted(re.findall(r"(?m) (sleep \d+)$", self.call("ps").stdout)) ==
+                 [f"sleep {number}" for number in (600, 601, 602, 602, 603)], "every program")
         rows = json.loads(self.call("ps", "-o", "json", name).stdout)
         self.assertEqual(sorted((row["job"], row["replica"], row["command"]) for row in rows),
                          [("j", "master-0", "sleep 600"), ("j", "master-0", "sleep 601"),
