@@ -240,6 +240,35 @@ class Terminal(Case):
             self.assertNotIn("\033[2J", text)
             os.remove(go)
 
+    def test_status_line_has_the_counters_of_rh_comm(self):
+        """Of a training that prints no progress; what each rank did last is kept with the run."""
+        library = os.environ.get("RH_TEST_COMM", "")
+        if not os.path.exists(library):
+            self.skipTest("RH_TEST_COMM names no librhcomm.so: build rhcomm, or use ctest")
+        go = os.path.join(self.folder, "go")
+        script = self.file(f"""import os, time, numpy, roundhouse
+with roundhouse.Comm() as comm:
+    data = numpy.ones(8, dtype="float32")
+    while data[0] < 2:
+        data[0] += comm.rank == 0 and os.path.exists({go!r})
+        comm.all_reduce(data, op="max")
+        time.sleep(0.02)
+""", "train.py")
+        text = job(command=f"'exec /usr/bin/python3 {script}'").replace("Master:", "Master: &replica") + \
+            "    Worker: *replica\n"
+        counted = r"rh_comm \d+ operations, [\d.]+/s"
+
+        def seen(shown):
+            if re.search(counted, shown):
+                self.file("", "go")
+        with unittest.mock.patch.dict(os.environ, PYTHONPATH=os.path.join(program.SOURCE, "comm", "python"),
+                                      RH_COMM_LIBRARY=library):
+            status, shown = on_terminal("run", self.file(text), columns=120, seen=seen)
+        self.assertEqual(status, 0, shown)
+        self.assertRegex(shown, counted)
+        kept = re.search(r"Kept in (\S+)", shown)[1]
+        self.assertEqual(sorted(os.listdir(os.path.join(kept, "comm", "one"))), ["rank-0.rhtrace", "rank-1.rhtrace"])
+
     def test_status_line_has_gpus(self):
         """With a libnvidia-ml.so.1 of ours (tests/local/gpus): there are two GPUs, then the replica uses them."""
         folder = os.environ.get("RH_TEST_NVML", "")

@@ -169,12 +169,21 @@ static void world_fork_child(void *self)
 	world_fork_parent(self);
 }
 
+/* A full disk ends no training that only wanted to be looked at. */
 static int32_t world_open_trace(struct rh_comm_world *world, struct rh_comm_error *err)
 {
 	const struct rh_comm_env *env = &world->env;
 	struct rh_comm_trace_origin origin = {
 		.folder = env->trace, .job = env->job, .rank = env->rank, .world = env->world};
+	struct rh_comm_error why;
 
+	if (origin.folder[0] != '\0') {
+		if (rh_comm_trace_open(&origin, &world->trace, &why) == 0)
+			return 0;
+		(void)fprintf(stderr, "rh_comm: warning: %s; rank %d keeps fewer operations, in its own memory\n", why.text,
+		              (int)env->rank);
+		origin.folder = "";
+	}
 	return rh_comm_trace_open(&origin, &world->trace, err);
 }
 

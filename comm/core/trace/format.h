@@ -14,8 +14,10 @@
 
 /** First bytes of a file; the digit is the version of the format. */
 #define RH_COMM_TRACE_MAGIC "rhtrace1"
+/** End of the name of each file. */
+#define RH_COMM_TRACE_SUFFIX ".rhtrace"
 /** Name of a rank's file in the folder that RH_COMM_TRACE names; takes the rank. */
-#define RH_COMM_TRACE_NAME "rank-%d.rhtrace"
+#define RH_COMM_TRACE_NAME "rank-%d" RH_COMM_TRACE_SUFFIX
 /** Entries of a file; a power of two. */
 #define RH_COMM_TRACE_ENTRIES 1024
 /** Entries of a ring without a file; a power of two. */

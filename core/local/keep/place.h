@@ -23,6 +23,7 @@
 #define RH_KEEP_JOBS "jobs.yaml"      /**< the objects of the run's files */
 #define RH_KEEP_LOGS "logs"           /**< JOB/REPLICA/CONTAINER.log, unless the user chose another folder */
 #define RH_KEEP_CLAIMS "claims"       /**< NAMESPACE.CLAIM: folders of the claims of the files; there once mounted */
+#define RH_KEEP_COMM "comm"           /**< JOB/rank-N.rhtrace: what each rank did last, of jobs that use rh_comm */
 #define RH_KEEP_TIMES "times"         /**< JOB/REPLICA/CONTAINER: when which part of a log was written */
 #define RH_KEEP_SAMPLES \
 	"samples.jsonl"              /**< what the replicas used (local/samples/samples.h); of a run of some seconds */

@@ -12,12 +12,11 @@
 #define ENDPOINT_SECRET 32
 #define ENDPOINT_TOKEN_SIZE (2 * ENDPOINT_SECRET + 1)
 #define ENDPOINT_BEARER "Bearer "
-#define ENDPOINT_VARIABLES 3
 
 /* One job. */
 struct endpoint_job {
 	char *path;
-	char *variables[ENDPOINT_VARIABLES + 1];
+	char *variables[RH_ENDPOINT_VARIABLES + 1];
 	char token[ENDPOINT_TOKEN_SIZE];
 	int64_t full_at; /* monotonic: when RH_ENDPOINT_BURST reports may come at once again */
 };
@@ -146,7 +145,7 @@ int rh_endpoint_new(const struct rh_endpoint_options *options, struct rh_endpoin
 static void endpoint_forget(struct endpoint_job *job)
 {
 	explicit_bzero(job->token, sizeof(job->token));
-	for (size_t i = 0; i < ENDPOINT_VARIABLES; i++)
+	for (size_t i = 0; i < RH_ENDPOINT_VARIABLES; i++)
 		rh_free(job->variables[i]);
 	rh_free(job->path);
 }

@@ -20,6 +20,8 @@
  * sends one in 5 s, and one more at the start and at the end. */
 #define RH_ENDPOINT_BURST 20
 #define RH_ENDPOINT_PERIOD INT64_C(500000)
+/** Number of variables by which a job finds it. */
+#define RH_ENDPOINT_VARIABLES 3
 
 /** Opaque endpoint. */
 struct rh_endpoint;

@@ -497,6 +497,8 @@ static void jobs_job_deinit(struct rh_run_job *job)
 	rh_free(job->api_version);
 	rh_free(job->folder);
 	rh_free(job->log_name);
+	rh_free(job->traces);
+	rh_free(job->trace_variable);
 	if (job->log_lock >= 0)
 		(void)close(job->log_lock);
 	rh_free(job->uid);

@@ -5,6 +5,7 @@
 
 #include "base/os/clock.h"
 #include "local/run/parts.h"
+#include "local/run/progress.h"
 
 #define LOAD_STEP RH_SECOND
 /* The look goes through all processes of the machine, so it is the rarer the more there are. */
@@ -28,8 +29,19 @@ static int load_look(const struct rh_runner_shim *shims, size_t count, struct rh
 	return pids ? rh_usage_read_below(pids, count, ret_usage) : RH_ENOMEM;
 }
 
+/* A rank that starts again counts from the begin. */
+static void load_count(struct rh_run *run, struct rh_run_load *load)
+{
+	uint64_t before = run->look.operations;
+
+	load->operations = rh_run_progress_counters(run).operations;
+	if (before > 0 && load->operations > before && load->time > 0)
+		load->operation_rate = (double)(load->operations - before) * RH_SECOND / (double)load->time;
+	run->look.operations = load->operations;
+}
+
 /* @return time until the next look is wanted */
-static int64_t load_report(const struct rh_run *run, const struct rh_runner_shim *shims, const struct rh_usage *now,
+static int64_t load_report(struct rh_run *run, const struct rh_runner_shim *shims, const struct rh_usage *now,
                            int64_t time)
 {
 	const struct rh_run_hooks *hooks = &run->options->hooks;
@@ -53,6 +65,7 @@ static int64_t load_report(const struct rh_run *run, const struct rh_runner_shim
 		                                             .written = rates[i].written,
 		                                             .memory = rates[i].memory};
 	}
+	load_count(run, &load);
 	return hooks->load(hooks->arg, &load);
 }
 

@@ -14,6 +14,7 @@
 /** The last look. All zero: there was none. */
 struct rh_run_look {
 	struct rh_usage usage; /**< owned */
+	uint64_t operations;   /**< of rh_comm */
 	int64_t at;            /**< monotonic microseconds */
 	int64_t due;           /**< of the next one, likewise */
 };

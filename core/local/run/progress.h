@@ -7,14 +7,20 @@
 #define RH_LOCAL_RUN_PROGRESS_H
 
 #include "base/json.h"
+#include "local/progress/counters.h"
 
 struct rh_run;
 
-/** Open the endpoint for all jobs of the run, if it is to have one. Where that fails, a note says why, and replicas
- * report nothing. */
+/** Open the endpoint for all jobs of the run, if it is to have one, and make folders for the traces of rh_comm. Where
+ * that fails, a note says why, and replicas report nothing. */
 void rh_run_progress_open(struct rh_run *run);
-/** The variables by which the replicas of @p pod find the endpoint; @p arg is the run. @return "NAME=value",
- * NULL-terminated, borrowed; NULL: there is none */
+/** Remove the folders of jobs that have no trace. */
+void rh_run_progress_close(const struct rh_run *run);
+/** The variables by which the replicas of @p pod find the endpoint and the folder; @p arg is the run. @return
+ * "NAME=value", NULL-terminated, borrowed; NULL: there is none */
 const char *const *rh_run_progress_variables(void *arg, const struct rh_json *pod);
+/** @return the counters of rh_comm of all jobs that have not finished: the ranks together, and the operations of the
+ * one that is behind the others */
+struct rh_counters rh_run_progress_counters(const struct rh_run *run);
 
 #endif

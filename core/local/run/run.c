@@ -456,6 +456,7 @@ static void run_close(struct rh_run *run)
 	rh_loop_free(run->loop);
 	rh_address_pool_free(run->pool);
 	rh_locks_free(run->locks);
+	rh_run_progress_close(run);
 	rh_run_dir_free(run->dir);
 	if (!run->options->config->state_dir_named)
 		(void)rmdir(run->options->config->state_dir); /* unless another run uses it */

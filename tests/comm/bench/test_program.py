@@ -191,8 +191,8 @@ class Trace(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, (words, done.stderr))
                 self.assertIn(message, done.stderr)
         done = call("check", "--local", "1", *QUICK, RH_COMM_TRACE="/nonexistent")
-        self.assertEqual(done.returncode, CONFIGURATION)
-        self.assertIn('RH_COMM_TRACE: create "/nonexistent/rank-0.rhtrace"', done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('warning: RH_COMM_TRACE: create "/nonexistent/rank-0.rhtrace"', done.stderr)
 
 
 class Mistakes(unittest.TestCase):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/screen/status.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -120,6 +121,16 @@ static void status_append_gpu(const struct rh_gpu_total *gpu, struct rh_str *out
 	status_join(out, rh_str_text(&room));
 }
 
+/* What rh_comm counts shows that a training goes on that reports nothing and prints no progress. */
+static void status_append_operations(const struct rh_run_load *load, struct rh_str *out)
+{
+	if (load->operations == 0)
+		return;
+	rh_str_appendf(out, "rh_comm %" PRIu64 " operations", load->operations);
+	if (load->operation_rate > 0)
+		rh_str_appendf(out, ", %.*f/s", load->operation_rate < 10 ? 1 : 0, load->operation_rate);
+}
+
 /* The line without its less important parts, of which there are `left_out`. */
 static void status_compose(const struct rh_status_line *status, int left_out, const char *progress, struct rh_str *out)
 {
@@ -149,6 +160,8 @@ void rh_status_append(const struct rh_status_line *status, size_t width, int64_t
 		rh_str_append(&far, rh_str_text(&status->reported));
 	else if (progress)
 		rh_progress_append(progress, &far);
+	else
+		status_append_operations(&status->load, &far);
 	for (int left_out = 0; left_out <= STATUS_PARTS; left_out++) {
 		bool last = left_out == (far.length > 0 ? STATUS_PARTS : STATUS_JOB);
 		rh_auto_str line = {0};

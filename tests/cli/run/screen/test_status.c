@@ -94,6 +94,23 @@ static void test_status__gpus(void **state)
 	rh_status_deinit(&status);
 }
 
+/* What rh_comm counts stands where nothing else says how far the training is. */
+static void test_status__counters(void **state)
+{
+	struct rh_status_line status = full();
+
+	(void)state;
+	status.load.operations = 1240;
+	expect(&status, 70, "digits  Running  3/3  cpu 180%  mem 1.0G  rh_comm 1240 operations");
+	status.load.operation_rate = 3.25;
+	expect(&status, 40, "digits  rh_comm 1240 operations, 3.2/s");
+	status.load.operation_rate = 4321.9;
+	expect(&status, 36, "rh_comm 1240 operations, 4322/s");
+	read_line(&status, "digits/worker-0", "Step [100/600]", RH_SECOND);
+	expect(&status, 37, "digits  Running  3/3  step 100/600");
+	rh_status_deinit(&status);
+}
+
 static void test_status__nothing_before_a_job(void **state)
 {
 	struct rh_status_line status = {.job = NULL};
@@ -129,6 +146,7 @@ int main(void)
 		cmocka_unit_test(test_status__a_report),
 		cmocka_unit_test(test_status__widths),
 		cmocka_unit_test(test_status__gpus),
+		cmocka_unit_test(test_status__counters),
 		cmocka_unit_test(test_status__nothing_before_a_job),
 		cmocka_unit_test(test_status__slowest_replica),
 	};

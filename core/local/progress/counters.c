@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "local/progress/counters.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "comm/core/trace/format.h"
+
+#define COUNTERS_NANOSECONDS 1000
+
+/* Nothing but a regular file is read: no link, no pipe that nobody writes to. */
+static bool counters_read_head(int folder, const char *name, struct rh_comm_trace_head *ret_head)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	bool whole = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	             pread(fd, ret_head, sizeof(*ret_head), 0) == (ssize_t)sizeof(*ret_head);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return whole && memcmp(ret_head->magic, RH_COMM_TRACE_MAGIC, sizeof(ret_head->magic)) == 0 &&
+	       ret_head->head_bytes == sizeof(*ret_head);
+}
+
+static bool counters_is_fresh(const struct rh_comm_trace_head *head, int64_t now)
+{
+	uint32_t latest = atomic_load_explicit(&head->clock, memory_order_relaxed);
+	size_t clocks = sizeof(head->clocks) / sizeof(head->clocks[0]);
+
+	return atomic_load_explicit(&head->left, memory_order_relaxed) == 0 && latest < clocks &&
+	       now - head->clocks[latest].time / COUNTERS_NANOSECONDS <= RH_COUNTERS_FRESH;
+}
+
+static void counters_add(struct rh_counters *counters, uint64_t operations)
+{
+	if (counters->ranks++ == 0 || operations < counters->operations)
+		counters->operations = operations;
+}
+
+void rh_counters_read(const char *folder, int64_t now, struct rh_counters *ret_counters)
+{
+	struct rh_counters fresh = {0};
+	struct rh_counters all = {0};
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+
+	while (dir && all.ranks < RH_COUNTERS_MAX && (entry = readdir(dir))) {
+		struct rh_comm_trace_head head;
+
+		if (!rh_ends_with(entry->d_name, RH_COMM_TRACE_SUFFIX) || !counters_read_head(dirfd(dir), entry->d_name, &head))
+			continue;
+		counters_add(&all, atomic_load_explicit(&head.posted, memory_order_relaxed));
+		if (counters_is_fresh(&head, now))
+			counters_add(&fresh, atomic_load_explicit(&head.posted, memory_order_relaxed));
+	}
+	if (dir)
+		(void)closedir(dir);
+	*ret_counters = fresh.ranks > 0 ? fresh : all;
+}
