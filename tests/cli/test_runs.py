@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import pty
 import re
 import signal
@@ -123,6 +124,17 @@ class List(Runs):
         self.assertEqual(self.call("logs", "j", "master-0").returncode, 0)
         self.assertEqual(self.call("runs", "prune", "--all").stdout, name + "\n")
         self.assertEqual(self.ls(), [])
+
+    def test_a_killed_run_lasted_until_its_last_sign_of_life(self):
+        """Not until its last event, which may be hours before."""
+        child, name = self.start(job("j", "'exec sleep 600'"))
+        samples = os.path.join(self.runs, name, "samples.jsonl")
+        wait_for(lambda: os.path.exists(samples) and pathlib.Path(samples).read_text().count('{"t":') > 1, "samples")
+        child.kill()
+        child.wait()
+        events = os.stat(os.path.join(self.runs, name, "events.jsonl")).st_mtime
+        lasted = float(re.search(rf"(?m)^{name} .* Killed +1 +\S+ +(\S+)s ", self.call("ls").stdout)[1])
+        self.assertGreater(lasted + 0.1, os.stat(samples).st_mtime - events)
 
     def test_a_state_that_is_cut_at_any_byte(self):
         """What was written last counts, else the state at the start; never a failure."""
@@ -591,7 +603,7 @@ class Prune(Runs):
         self.assertEqual(self.ls()[1]["name"], names[1])
 
     def test_a_killed_run(self):
-        """It counts from its last event on, and is noted as ended where it is seen."""
+        """It counts from its last sign of life on, and is noted as ended where it is seen."""
         run, name = self.start(job("j", "'echo hello; exec sleep 600'"))
         lock = os.path.join(self.runs, name, "lock")
         self.call("runs", "prune", "--keep", "5", "--older-than", "1h")
