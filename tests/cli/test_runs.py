@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import pty
 import re
 import signal
@@ -123,6 +124,17 @@ class List(Runs):
         self.assertEqual(self.call("logs", "j", "master-0").returncode, 0)
         self.assertEqual(self.call("runs", "prune", "--all").stdout, name + "\n")
         self.assertEqual(self.ls(), [])
+
+    def test_a_killed_run_lasted_until_its_last_sign_of_life(self):
+        """Not until its last event, which may be hours before."""
+        child, name = self.start(job("j", "'exec sleep 600'"))
+        samples = os.path.join(self.runs, name, "samples.jsonl")
+        wait_for(lambda: os.path.exists(samples) and pathlib.Path(samples).read_text().count('{"t":') > 1, "samples")
+        child.kill()
+        child.wait()
+        events = os.stat(os.path.join(self.runs, name, "events.jsonl")).st_mtime
+        lasted = float(re.search(rf"(?m)^{name} .* Killed +1 +\S+ +(\S+)s ", self.call("ls").stdout)[1])
+        self.assertGreater(lasted + 0.1, os.stat(samples).st_mtime - events)
 
     def test_a_state_that_is_cut_at_any_byte(self):
         """What was written last counts, else the state at the start; never a failure."""
@@ -537,6 +549,53 @@ class Again(Runs):
         self.assertEqual(self.call("rerun", "k").returncode, 2)
 
 
+class Earlier(Runs):
+    """Runs of the first version that kept runs (kept_by_first_version.json: each file of them): without lines in their
+    lock files, names of containers, starts and ends of containers, and samples."""
+
+    def setUp(self):
+        super().setUp()
+        with open(os.path.join(program.SOURCE, "tests", "cli", "kept_by_first_version.json"), encoding="utf-8") as file:
+            files = json.load(file)
+        for name, text in files.items():
+            path = pathlib.Path(self.runs, name)
+            path.parent.mkdir(0o700, parents=True, exist_ok=True)
+            path.write_text(text.replace("/home/ada", self.folder), encoding="utf-8")
+        self.names = sorted({name.split("/")[0] for name in files})
+
+    def expect(self, line, status, *parts):
+        done = self.call(*line.split())
+        self.assertEqual(done.returncode, status, done.stderr)
+        for part in parts:
+            self.assertRegex(done.stdout + done.stderr, part)
+        return done.stdout
+
+    def test_they_are_read(self):
+        steps = "(?s)^" + ".*".join(rf"{who}-0 \| step {step}/3 loss=0.{step}\n" for step in (1, 2, 3)
+                                   for who in ("master", "worker"))
+        fault = r"Worker-0 \(container pytorch\) exited with code 7"
+        self.expect("ls", 0, r"good-\S+ +good +Succeeded +2 succeeded ", r"gone +Killed +2 ",
+                    rf"bad +Failed +1 failed, 1 stopped .*{fault}\n")
+        self.assertEqual(self.ls("--running"), [])
+        self.expect("logs good", 0, steps)
+        self.expect("logs --timestamps gone worker-0", 0, r"^2026-11-24T15:22:1\d\S* rank 1\n$")
+        self.expect("logs bad", 0, r"^worker-0 \| shard 7 holds a label 12\n$")
+        self.expect("attach good", 2, "is going on")
+        self.expect("describe bad", 0, rf"First fault: {fault}:\n      shard 7 holds a label 12\n",
+                    r"\n  \d\.\ds  ExitedWithCode +Pod: default\.bad-worker-0 exited with code 7\n")
+        self.expect("describe gone", 0, r"State: +Killed\n", "PyTorchJob gone is running")
+        self.expect(f"stop {self.names[1]}", 2, "it is Killed")
+        for name in self.names:
+            with open(self.expect(f"view {name}", 0).strip(), encoding="utf-8") as page:
+                self.assertIn(name, page.read())
+
+    def test_they_run_again_and_are_removed(self):
+        self.expect("rerun -q good", 0, r"master-0 \| step 3/3 loss=0.3\n")
+        self.assertEqual(len(self.ls()), len(self.names) + 1)
+        self.assertEqual(sorted(self.expect("runs prune --keep 1", 0).split()), self.names)
+        self.assertEqual([row["state"] for row in self.ls()], ["Succeeded"])
+
+
 class Prune(Runs):
     def run_some(self, count):
         path = self.file(job("j"))
@@ -591,7 +650,7 @@ class Prune(Runs):
         self.assertEqual(self.ls()[1]["name"], names[1])
 
     def test_a_killed_run(self):
-        """It counts from its last event on, and is noted as ended where it is seen."""
+        """It counts from its last sign of life on, and is noted as ended where it is seen."""
         run, name = self.start(job("j", "'echo hello; exec sleep 600'"))
         lock = os.path.join(self.runs, name, "lock")
         self.call("runs", "prune", "--keep", "5", "--older-than", "1h")

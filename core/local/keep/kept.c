@@ -66,12 +66,21 @@ static bool kept_lives(const char *path, const struct rh_json *state)
 	return rh_keep_is_process(kept_number(state, "pid"), kept_number(state, "pidStart"));
 }
 
-static int64_t kept_last_event(const char *path)
+static int64_t kept_written(const char *path, const char *name)
 {
-	rh_auto_free char *events = rh_path_join(path, RH_KEEP_EVENTS);
+	rh_auto_free char *file = rh_path_join(path, name);
 	struct stat st;
 
-	return events && stat(events, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * RH_SECOND : 0;
+	return file && stat(file, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * RH_SECOND + st.st_mtim.tv_nsec / 1000 : 0;
+}
+
+/* Samples come also while nothing happens. */
+static int64_t kept_last_sign(const char *path)
+{
+	int64_t event = kept_written(path, RH_KEEP_EVENTS);
+	int64_t sample = kept_written(path, RH_KEEP_SAMPLES);
+
+	return sample > event ? sample : event;
 }
 
 static void kept_judge(struct rh_kept *kept)
@@ -89,7 +98,7 @@ static void kept_judge(struct rh_kept *kept)
 		kept->life = RH_KEPT_KILLED;
 	}
 	if (kept->life == RH_KEPT_KILLED)
-		kept->ended_at = kept_last_event(kept->path);
+		kept->ended_at = kept_last_sign(kept->path);
 }
 
 int rh_kept_read(const char *path, struct rh_kept *ret_kept)

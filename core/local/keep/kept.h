@@ -29,7 +29,7 @@ struct rh_kept {
 	struct rh_json *state; /**< the newest that can be read (local/keep/place.h); owned; NULL: none */
 	enum rh_kept_life life;
 	int64_t started_at; /**< wall-clock microseconds; 0: unknown */
-	int64_t ended_at;   /**< likewise; of a killed run the time of its last event; 0: unknown, or it goes on */
+	int64_t ended_at;   /**< likewise; of a killed run that of its last event or sample; 0: unknown, or it goes on */
 	int64_t pid;        /**< of its process while it runs; else 0 */
 };
 

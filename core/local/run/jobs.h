@@ -25,12 +25,12 @@ struct rh_run_job {
 	char *api_version;           /**< owned */
 	char *folder;                /**< absolute path of the manifest's folder; owned */
 	char *log_name;              /**< name of its folder of logs; owned */
-	char *traces;         /**< absolute path of the folder for rh_comm's traces of its ranks; owned; NULL: none */
-	char *trace_variable; /**< RH_COMM_TRACE=FOLDER; owned; NULL: none */
-	const char *variables[RH_ENDPOINT_VARIABLES +
-	                      2]; /**< that its pods get, that of the trace first; NULL-terminated, borrowed */
-	int log_lock;             /**< keeps other runs out of that folder; -1: not needed */
-	char *uid;                /**< owned; NULL before it is stored */
+	char *traces;                /**< folder for the traces of its ranks by rh_comm, absolute; owned; NULL: none */
+	char *trace_variable;        /**< RH_COMM_TRACE=FOLDER; owned; NULL: none */
+	/** That its pods get, that of the trace first; NULL-terminated, borrowed. */
+	const char *variables[RH_ENDPOINT_VARIABLES + 2];
+	int log_lock;  /**< keeps other runs out of that folder; -1: not needed */
+	char *uid;     /**< owned; NULL before it is stored */
 	char *refusal; /**< why it cannot run here, not yet written to its status; owned; NULL: nothing to write */
 	struct rh_run_record *records;
 	size_t record_count;

@@ -29,7 +29,7 @@ static int load_look(const struct rh_runner_shim *shims, size_t count, struct rh
 	return pids ? rh_usage_read_below(pids, count, ret_usage) : RH_ENOMEM;
 }
 
-/* A rank that starts again counts from the begin. */
+/* A rank that starts again counts from zero: it has no rate then. */
 static void load_count(struct rh_run *run, struct rh_run_load *load)
 {
 	uint64_t before = run->look.operations;

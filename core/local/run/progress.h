@@ -16,8 +16,8 @@ struct rh_run;
 void rh_run_progress_open(struct rh_run *run);
 /** Remove the folders of jobs that have no trace. */
 void rh_run_progress_close(const struct rh_run *run);
-/** The variables by which the replicas of @p pod find the endpoint and the folder; @p arg is the run. @return
- * "NAME=value", NULL-terminated, borrowed; NULL: there is none */
+/** The variables by which the replicas of @p pod find the endpoint and the folder for traces; @p arg is the run.
+ * @return "NAME=value", NULL-terminated, borrowed; NULL: the pod is of no job of the run */
 const char *const *rh_run_progress_variables(void *arg, const struct rh_json *pod);
 /** @return the counters of rh_comm of all jobs that have not finished: the ranks together, and the operations of the
  * one that is behind the others */

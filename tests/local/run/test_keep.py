@@ -2,6 +2,7 @@
 """Runs that are kept, seen from outside: what is in their folders, however the run ends. Usage: test_keep.py PROGRAM"""
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -71,6 +72,30 @@ def test_no_keep(program):
     with Place(program) as place:
         status, output = place.run(job(), "--no-keep")
         assert status == 0 and not folders(place) and "Kept" not in output, output
+
+
+def test_a_folder_for_the_traces_of_rh_comm(program):
+    """Kept with the run if there is a trace; the variable of the user or the pod comes first."""
+    show = "echo trace=${RH_COMM_TRACE-none}"
+    with Place(program) as place:
+        traced = show + "; touch $RH_COMM_TRACE/rank-0.rhtrace"
+        for script, options in ((traced, []), (show, []), (show, ["--no-keep"])):
+            status, output = place.run(job(master=script), *options)
+            named = re.search("trace=(.+)", output)[1]
+            kept = re.search("Kept in (.+)", output)
+            assert status == 0 and os.path.exists(named) == ("touch" in script), output
+            assert kept is None or named == os.path.join(kept[1], "comm", "j"), output
+            assert kept is None or os.path.exists(os.path.dirname(named)) == ("touch" in script), output
+        text = job(master=show) + "            env: [{name: RH_COMM_TRACE, value: mine}]\n"
+        assert "trace=mine" in place.run(text)[1]
+        if os.getuid() == 0:
+            for folder in (place.folder, place.files):
+                os.chmod(folder, 0o755)
+            output = place.run(job(master=show, pod="securityContext: {runAsUser: 65534}"))[1]
+            assert "trace=none" in output, output
+        place.environment["RH_COMM_TRACE"] = "/of/the/user"
+        assert "trace=/of/the/user" in place.run(job(master=show))[1]
+        place.expect_nothing_left()
 
 
 def test_bad_input_is_not_kept(program):

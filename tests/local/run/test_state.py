@@ -5,6 +5,7 @@ Folders are file systems in memory, in a mount namespace of each test; without r
 root of this machine is left out without it, and says so.
 """
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -163,49 +164,67 @@ def open_for_all(place):
 
 
 def tour(place, user, home):
-    """The same day as a user with a home of its own. -> what each call gave, without what differs from run to run"""
+    """The same day as a user with a home of its own. -> what each call gave, by its words"""
     environment = {"HOME": home, "TMPDIR": os.path.join(home, "tmp"), "XDG_RUNTIME_DIR": os.path.join(home, "tmp"),
                    "XDG_STATE_HOME": ""}
-    results = []
-    for one in (["run", "-q", os.path.join(place.files, "good.yaml")],
-                ["run", os.path.join(place.files, "bad.yaml")],
-                ["run", "-d", "--wait", os.path.join(place.files, "long.yaml")], ["ps", "long"], ["stop", "long"],
-                ["logs", "good"], ["ls"]):
-        done = subprocess.run([*user.split(), place.program, *one], env=place.environment | environment, cwd=home,
-                              text=True, capture_output=True, timeout=LIMIT, check=False)
-        results.append((done.returncode, done.stdout, done.stderr))
+    results = {}
+    for line in ("run -q good.yaml", "run bad.yaml", "run -d --wait long.yaml", "ps long", "top --once long",
+                 "exec long-master-0 -- id -u", "stop long", "logs good", "describe bad", "rerun -q good", "view bad",
+                 "sweep good.yaml --param X=1,2", "runs prune --keep 3", "ls"):
+        words = [os.path.join(place.files, word) if word.endswith(".yaml") else word for word in line.split()]
+        done = subprocess.run([*user.split(), place.program, *words], env=place.environment | environment, cwd=home,
+                              text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=False)
+        results[line] = (done.returncode, done.stdout, done.stderr)
     return results
 
 
+def check_tour(day, uid, home):
+    """What each command of a day has to show."""
+    runs = os.path.join(home, ".local", "state", "roundhouse", "runs")
+    hello = rf"master-0 \| user {uid}\n"
+    for line, pattern in (
+            ("run -q good.yaml", hello), ("logs good", hello), ("rerun -q good", hello),
+            ("run -d --wait long.yaml", r"long-\d{8}-\d{6}\n"),
+            ("ps long", r"RUN .*\n.* long/master-0 +\d+ .*\n.* long/worker-0 +\d+ (?s:.*)"),
+            ("top --once long", r"(?s)RUN +REPLICA +PROCESSES .*\blong/master-0 +1 .*\blong/worker-0 +1 .*"),
+            ("exec long-master-0 -- id -u", f"{uid}\n"),
+            ("describe bad", r"(?s).*\n  First fault: Worker-0 \(container pytorch\) exited with code 7:\n"
+             r"      cause\n.*"),
+            ("view bad", re.escape(runs) + r"/bad-\d{8}-\d{6}/view\.html\n"),
+            ("sweep good.yaml --param X=1,2", r"(?s)TRIAL +X +STATE .*good-0001 +1 +Succeeded "
+             r".*good-0002 +2 +Succeeded .*"),
+            ("runs prune --keep 3", r"(long|bad|good)-(?s:.*)"), ("ls", r"RUN (?s:.*)")):
+        assert day[line][0] == 0 and re.fullmatch(pattern, day[line][1]), (line, day[line])
+    status, _, message = day["run bad.yaml"]
+    assert status == 1 and "First fault: Worker-0 (container pytorch) exited with code 7" in message, message
+    assert re.fullmatch(r"long-\d{8}-\d{6}: Interrupted\n", day["stop long"][1]) and day["stop long"][0] == 0, day
+    assert {os.stat(os.path.join(top, name)).st_uid for top, folders, names in os.walk(os.path.dirname(runs))
+            for name in (".", *names)} == {uid}, runs
+    assert os.listdir(os.path.join(home, "tmp")) == [], home
+
+
 def test_root_and_an_ordinary_user(program):
-    """The same runs end in the same way; each has its own home, processes and kept runs."""
-    if not can_be_nobody(program):
-        return
+    """A day of runs ends in the same way for both; each has its own home, processes and kept runs. Who is not root
+    plays it alone."""
+    both = can_be_nobody(program)
     with Place(program) as place:
-        open_for_all(place)
+        if both:
+            open_for_all(place)
         place.write("good.yaml", job(name="good", master='echo "$(id -u) $MASTER_PORT" >$HOME/port; echo user $(id -u)',
                                      pod="volumes: [{name: v, emptyDir: {}}]"))
         place.write("bad.yaml", job(name="bad", master="exec sleep 600", worker="echo cause; exit 7"))
         place.write("long.yaml", job(name="long", master="exec sleep 600", worker="exec sleep 600"))
         seen = []
-        for uid, user in ((os.getuid(), ""), (NOBODY, AS_NOBODY)):
+        for uid, user in ((os.getuid(), ""), (NOBODY, AS_NOBODY))[:2 if both else 1]:
             home = os.path.join(place.folder, f"home of {uid}")
             os.makedirs(os.path.join(home, "tmp"), 0o700)
             for folder in (home, os.path.join(home, "tmp")):
                 os.chown(folder, uid, -1)
-            good, bad, long, processes, stop, logs, listed = tour(place, user, home)
-            assert good[:2] == (0, f"master-0 | user {uid}\n"), good
-            assert bad[0] == 1 and "First fault: Worker-0 (container pytorch) exited with code 7" in bad[2], bad
-            assert long[0] == 0 and long[1].startswith("long-2"), long
-            assert processes[1].count("sleep 600") == 2, processes
-            assert stop[0] == 0 and logs[1] == good[1], (stop, logs)
-            runs = os.path.join(home, ".local", "state", "roundhouse", "runs")
-            assert {os.stat(os.path.join(top, name)).st_uid for top, folders, names in os.walk(runs)
-                    for name in (".", *names)} == {uid}, runs
-            assert os.listdir(os.path.join(home, "tmp")) == [], home
-            seen.append(([result[0] for result in (good, bad, long, processes, stop, logs, listed)],
-                         sorted(line.split()[1:3] for line in listed[1].splitlines()[1:])))
-        assert seen[0] == seen[1], seen
+            day = tour(place, user, home)
+            check_tour(day, uid, home)
+            seen.append(([result[0] for result in day.values()],
+                         sorted(line.split()[1:3] for line in day["ls"][1].splitlines()[1:])))
+        assert seen[0] == seen[-1], seen
         place.expect_nothing_left()
 
 
