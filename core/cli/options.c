@@ -194,6 +194,9 @@ static int options_check_operands(const struct rh_cli *cli, struct rh_error *err
 
 	if (rh_cli_option(cli, "help"))
 		return 0;
+	if (cli->operand_count < command->operands_min && command->names)
+		return rh_fail(err, RH_EINVAL, "missing operand: %s; `roundhouse %s` lists what there is", command->synopsis,
+		               command->names);
 	if (cli->operand_count < command->operands_min)
 		return rh_fail(err, RH_EINVAL, "missing operand: %s; `roundhouse %s --help` says more", command->synopsis,
 		               command->name);

@@ -212,6 +212,8 @@ class Typing(Hour):
         for words in (("logs",), ("describe",), ("view",), ("rerun",)):
             message = self.mistake(*words, "trian", says=['no run or job "trian" is kept'])
             self.do(*words, self.meant(message))
+        advice = re.search("missing operand: JOB.*; `roundhouse (.*)`", self.mistake("logs", says=["missing operand"]))
+        self.do("logs", self.do(*advice[1].split()).stdout.split()[0])
         message = self.mistake("logs", "train", "worker-7", says=['no log of replica "worker-7"'])
         advice = re.search("`roundhouse (describe) ([^`]+)`", message)
         self.assertIn("Worker-0", self.do(*advice.groups()).stdout)
@@ -234,6 +236,15 @@ class Machine(Hour):
         shutil.copy(os.path.join(self.folder, "train.py"), os.path.join(self.folder, "trian.py"))  # beside the job file
         self.do("run", "train.yaml")
         self.edit("trian.py", self.meant(message), text)
+        self.do("run", "train.yaml")
+
+    def test_python_that_is_python3_here(self):
+        os.mkdir(os.path.join(self.folder, "bin"))
+        os.symlink(shutil.which("python3"), os.path.join(self.folder, "bin", "python3"))
+        self.env["PATH"] = os.path.join(self.folder, "bin")
+        text = self.edit(COMMAND, "command: [python, train.py]")
+        message = self.mistake("run", "train.yaml", says=[f'{CONTAINER}.command[0]: there is no program "python"'])
+        self.edit("[python,", f"[{self.meant(message)},", text)
         self.do("run", "train.yaml")
 
     def test_the_program_of_the_image(self):

@@ -137,6 +137,7 @@ static int detach_listen(int fd, pid_t child)
 		return RH_EXIT_OK;
 	}
 	puts(text);
+	(void)fflush(stdout); /* the name comes first, also where both go to one file */
 	fprintf(stderr, "`roundhouse attach %s` shows its output, `roundhouse stop %s` stops it\n", text, text);
 	return RH_EXIT_OK;
 }

@@ -144,26 +144,36 @@ static const char *program_own_path(const struct rh_preflight_container *contain
 	return found;
 }
 
-static int program_search(const struct rh_preflight_container *container, const char *name)
+/* @return as program_in_list(); @param own PATH of the container, or NULL */
+static int program_is_there(const struct rh_preflight_container *container, const char *own, const char *name)
 {
 	const struct rh_setting *line = program_mapping(container);
+	const char *path = own ? own : container->pod->all->machine.path;
+	int r = line && !own ? program_in_list(container, line->value, name) : 0;
+
+	return r == 0 ? program_in_list(container, path ? path : PROGRAM_DEFAULT_PATH, name) : r;
+}
+
+/* Images have a "python"; Debian and others have it under another name alone. */
+static int program_search(const struct rh_preflight_container *container, const char *name)
+{
 	const char *own = program_own_path(container);
-	const char *path = container->pod->all->machine.path;
 	rh_auto_free char *fix = NULL;
 	rh_auto_free char *text = NULL;
+	int near = 0;
 	int r;
 
 	if (own && !*own)
 		return 0;
-	if (own)
-		path = own;
-	r = line && !own ? program_in_list(container, line->value, name) : 0;
-	if (r == 0)
-		r = program_in_list(container, path ? path : PROGRAM_DEFAULT_PATH, name);
-	if (r != 0)
-		return r < 0 ? r : 0;
+	r = program_is_there(container, own, name);
+	if (r == 0 && strcmp(name, "python") == 0)
+		near = program_is_there(container, own, "python3");
+	if (r != 0 || near < 0)
+		return r < 0 || near < 0 ? RH_ENOMEM : 0;
 	fix = program_fix(container);
-	text = fix ? rh_asprintf("there is no program \"%s\" in PATH on this machine: %s", name, fix) : NULL;
+	text = fix ? rh_asprintf("there is no program \"%s\" in PATH on this machine%s: %s", name,
+	                         near ? " (did you mean \"python3\"?)" : "", fix)
+	           : NULL;
 	return text ? program_add_word(container, 0, text) : RH_ENOMEM;
 }
 

@@ -158,6 +158,10 @@ static void test_preflight__programs(void **state)
 	     "no program \"torchrun\" in PATH on this machine: the image \"example/a:1\" is not run here, and not mapped; "
 	     "name "
 	     "an environment that has it with --image 'example/a:1=FOLDER'"},
+		{"python, where there is python3", COMMAND("'python','train.py'"), PLACE ".command[0]",
+	     "no program \"python\" in PATH on this machine (did you mean \"python3\"?): the image \"example/a:1\" is not"},
+		{"python, where there is none", POD("", ",'command':['python'],'env':[{'name':'PATH','value':'/nowhere'}]"),
+	     PLACE ".command[0]", "on this machine: the image"},
 		{"in PATH, but not a program", COMMAND("'notes'"), PLACE ".command[0]", "\"notes\""},
 		{"by its path", COMMAND("'/usr/bin/python3'"), NULL, NULL},
 		{"a path that is not there", COMMAND("'/opt/conda/bin/python'"), PLACE ".command[0]",

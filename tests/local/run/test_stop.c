@@ -105,6 +105,7 @@ static void test_stop__interrupt_once_is_graceful(void **state)
 	test_run_expect_result(run, RH_RUN_INTERRUPTED);
 	test_run_expect(&run->lines, "master-0 pytorch: bye\n");
 	assert_int_equal(test_run_times(&run->table, "Stopped"), 2);
+	assert_int_equal(run->faults.length, 0); /* they worked until then */
 }
 
 static void test_stop__interrupt_twice_is_at_once(void **state)

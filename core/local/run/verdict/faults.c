@@ -14,6 +14,8 @@
 
 /* Longest part of a sentence that repeats what a replica wrote. */
 #define FAULTS_LINE_MAX 300
+/* Who stops a run sooner after its last output does not ask what hangs. */
+#define FAULTS_SILENCE (2 * RH_SECOND)
 
 /* One evaluation in progress. All members are owned. */
 struct faults_judging {
@@ -154,12 +156,16 @@ static void faults_print_headline(const struct rh_verdict_replica *replica, stru
 /* No replica failed first: report which one hangs, if known. */
 static void faults_print_hung(const struct faults_judging *judging, const struct rh_blamed *blamed, struct rh_str *out)
 {
+	char buffer[RH_TIME_SIZE];
 	size_t who = blamed->who;
 
 	if (!blamed->named) {
-		rh_str_append(out, "none failed, and the logs do not show which one caused it; ");
-		rh_str_appendf(out, "of %s ", judging->replicas[who].name);
-		faults_print_silence(&judging->replicas[who], out);
+		rh_str_append(out, "no replica failed, and the logs do not show which one hangs; ");
+		if (judging->replicas[who].silent == RH_NEVER)
+			rh_str_append(out, "none has written anything");
+		else
+			rh_str_appendf(out, "the last to write was %s, %s ago", judging->replicas[who].name,
+			               rh_duration_format(judging->replicas[who].silent, buffer));
 		return;
 	}
 	rh_str_appendf(out, "%s ", judging->replicas[who].name);
@@ -267,6 +273,16 @@ static int faults_write(const struct faults_judging *judging, const struct rh_bl
 	return judged->text && judged->lines ? 0 : RH_ENOMEM;
 }
 
+/* A run that is stopped while its replicas work: none failed, and none is late. */
+static bool faults_is_none(const struct faults_judging *judging, const struct rh_blamed *blamed)
+{
+	int64_t silent = judging->replicas[blamed->who].silent;
+	int64_t age = rh_clock_monotonic() - judging->run->clock_start;
+
+	return judging->run->result == RH_RUN_INTERRUPTED && blamed->blame == RH_BLAME_HUNG && blamed->by == SIZE_MAX &&
+	       (!blamed->named || judging->job->record_count == 1) && (silent < age ? silent : age) < FAULTS_SILENCE;
+}
+
 void rh_run_faults_judge(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
 {
 	struct faults_judging judging = {.run = run, .job = job};
@@ -275,7 +291,7 @@ void rh_run_faults_judge(struct rh_run *run, struct rh_run_job *job, const struc
 
 	if (judged && faults_begin(&judging, object) == 0)
 		blamed = rh_verdict(judging.replicas, job->record_count, faults_known(&judging));
-	if (blamed.who != SIZE_MAX && faults_write(&judging, &blamed, judged) == 0)
+	if (blamed.who != SIZE_MAX && !faults_is_none(&judging, &blamed) && faults_write(&judging, &blamed, judged) == 0)
 		job->judged = rh_take(judged);
 	rh_run_judged_free(judged);
 	faults_deinit(&judging);
