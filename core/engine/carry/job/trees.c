@@ -166,6 +166,7 @@ static void trees_evict(struct rh_entry *entry)
 		return;
 	rh_bodies_free_builder(entry);
 	rh_objects_forget_desired(entry);
+	rh_lookup_spare(entry);
 	rh_job_free(rh_take(entry->job));
 	rh_parsed_set_ledger(entry, NULL);
 	rh_trees_forget(entry);
