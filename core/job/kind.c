@@ -171,6 +171,16 @@ const char *rh_kind_run_policy(const struct rh_kind *kind)
 	return RH_HAS(kind, struct rh_kind, run_policy) ? kind->run_policy : NULL;
 }
 
+const char *rh_kind_manager(const struct rh_kind *kind, const struct rh_json *object)
+{
+	struct rh_kind_path path;
+	const char *manager;
+
+	rh_kind_policy_path(kind, &path);
+	manager = rh_json_string(rh_json_get(rh_kind_path_find(&path, object), "managedBy"));
+	return manager && rh_kind_has_policy(kind, "managedBy") ? manager : NULL;
+}
+
 const char *rh_kind_managers(const struct rh_kind *kind)
 {
 	return RH_HAS(kind, struct rh_kind, managers) ? kind->managers : NULL;

@@ -74,6 +74,8 @@ const char *rh_kind_own_path(const struct rh_replica_type *known);
 bool rh_kind_has_policy(const struct rh_kind *kind, const char *key);
 /** @return defaults of the run policy as JSON text (rh_kind.run_policy), borrowed; NULL: V1's */
 const char *rh_kind_run_policy(const struct rh_kind *kind);
+/** @return managedBy of a job, borrowed; NULL: it is absent, or the kind reads none */
+const char *rh_kind_manager(const struct rh_kind *kind, const struct rh_json *object);
 /** @return whether this program runs jobs in which managedBy is @p manager; NULL: it is absent */
 bool rh_kind_is_ours(const struct rh_kind *kind, const char *manager);
 /**

@@ -80,6 +80,8 @@ class Output(Case):
             (["--pod-schema", self.folder + "/none"], 2, self.folder + "/none"),
             (["--pod-schema", self.file("{", "half.json")], 2, "half.json: "),
             (["--pod-schema", self.file("{}", "empty.json")], 2, "kubectl get --raw /openapi/v3/api/v1"),
+            (["--installed", self.folder + "/none"], 2, self.folder + "/none"),
+            (["--installed", self.file("{", "half.json")], 2, "half.json"),
             (["-o", "text"], 2, "yaml"),
             (["more"], 2, "more"),
         ]
@@ -89,12 +91,32 @@ class Output(Case):
                 self.assertEqual((done.returncode, done.stdout), (status, ""))
                 self.assertIn(says, done.stderr)
 
+    def test_versions_that_a_cluster_has_stored(self):
+        """Of the definitions that are printed, each version that nobody serves is a warning; others are none of ours."""
+        installed = crds()
+        for crd in installed:
+            stored = ["v1", "v2beta1"] if crd["spec"]["names"]["kind"] == "MPIJob" else ["v1"]
+            crd["status"] = {"storedVersions": stored}
+        installed.append({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                          "metadata": {"name": "others.example.org"}, "status": {"storedVersions": ["v7"]}})
+        path = self.file(json.dumps({"apiVersion": "v1", "kind": "List", "items": installed}), "installed.json")
+        done = call("crds", "--installed", path)
+        self.assertEqual((done.returncode, done.stdout), (0, call("crds").stdout))
+        self.assertEqual(done.stderr, "warning: mpijobs.kubeflow.org: the cluster may have objects that are stored as "
+                         "v2beta1 (status.storedVersions), which no loaded plugin serves: the API server refuses a "
+                         "definition without it, so load the plugin that has it, too\n")
+        self.assertEqual(call("crds", "--kind", "TFJob", "--installed", path).stderr, "")
+        config = self.file("[plugins]\nallow = mpi, mpi2\n", "roundhouse.ini")
+        done = call("crds", "--installed", path, "--config", config)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_no_cluster(self):
         path = self.file("{}", "kubeconfig")
-        done = call("crds", "--pod-schema", "cluster", "--kubeconfig", path)
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn(path, done.stderr)
-        self.assertTrue(done.stderr.startswith("roundhouse crds: "), done.stderr)
+        for option in ("--pod-schema", "--installed"):
+            done = call("crds", option, "cluster", "--kubeconfig", path)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(path, done.stderr)
+            self.assertTrue(done.stderr.startswith("roundhouse crds: "), done.stderr)
 
 
 class LikeV1(Case):

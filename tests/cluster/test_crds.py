@@ -384,6 +384,27 @@ class Whole(Rules, Cluster):
             AssertionError, "roundhouse crds: .*/openapi/v3/api/v1: the server answers with 401"):
             crds("--pod-schema", "cluster", "--kubeconfig", str(self.stranger()))
 
+    def warned(self):
+        done = subprocess.run([PROGRAM, "crds", "--installed", "cluster"], capture_output=True, text=True, check=True,
+                              env=self.api.environment())
+        return done.stderr
+
+    def test_versions_that_are_stored(self):
+        """What is warned of is what the server refuses."""
+        self.assertEqual(self.warned(), "")
+        (definition,) = [crd for crd in self.whole if crd["metadata"]["name"] == "mpijobs.kubeflow.org"]
+        other = json.loads(json.dumps(definition))
+        other["spec"]["versions"].append({**other["spec"]["versions"][0], "name": "v2beta1"})
+        other["spec"]["versions"][0]["storage"] = False
+        self.addCleanup(self.api.kubectl, "apply", "--server-side", "-f", "-", text=json.dumps(definition))
+        self.addCleanup(self.api.kubectl, "patch", "crd", "mpijobs.kubeflow.org", "--subresource=status", "--type=merge",
+                        "-p", '{"status":{"storedVersions":["v1"]}}')
+        self.api.kubectl("apply", "--server-side", "-f", "-", text=json.dumps(other))
+        self.assertRegex(self.warned(), r"^warning: mpijobs\.kubeflow\.org: .* stored as v2beta1 .*\n$")
+        done = self.api.kubectl("apply", "--server-side", "-f", "-", text=json.dumps(definition), check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("status.storedVersions[1]", done.stderr)
+
     def test_explain_goes_all_the_way_down(self):
         path = ("pytorchjob.spec.pytorchReplicaSpecs.template.spec.containers.securityContext.seccompProfile."
                 "localhostProfile")

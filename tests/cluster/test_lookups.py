@@ -34,7 +34,7 @@ def runtime(name, image):
 class Lookups(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.api = cls.enterClassContext(apiserver.ApiServer())
+        cls.api = cls.enterClassContext(apiserver.ApiServer(audit=True))
         crds = subprocess.run([PROGRAM, "crds", "--plugins", FOLDER], check=True, capture_output=True, text=True).stdout
         cls.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         cls.api.wait_served()
@@ -61,6 +61,29 @@ class Lookups(unittest.TestCase):
         self.assertEqual(support.wait_for("a pod", lambda: self.image(f"{prefix}-j")), ["blue"])
         kept = json.loads(self.api.get(f"/api/v1/namespaces/default/configmaps/{prefix}-j-runtime"))
         self.assertEqual(json.loads(kept["data"]["spec"]), {"image": "blue"})
+
+    def reads(self, name):
+        """-> how often the controller asked for the runtime, by a list of its one name"""
+        return sum(f"fieldSelector=metadata.name%3D{name}" in event["requestURI"] for event in self.api.audit_events()
+                   if (event.get("objectRef") or {}).get("resource") == "clusterruntimes")
+
+    def test_many_jobs(self):
+        """A runtime that twenty jobs name is read once; what the watch shows of it then is what new pods get."""
+        names = [f"many-{i}" for i in range(20)]
+        self.create(RUNTIMES, runtime("many", "blue"))
+        for name in names:
+            self.create(JOBS, job(name, "many"))
+        with support.Controller(PROGRAM, self.api.kubeconfig, self.api.folder, "--leader-elect=false", "--plugins",
+                                FOLDER, name="many"):
+            for name in names:
+                self.assertEqual(support.wait_for("a pod", lambda name=name: self.image(name)), ["blue"])
+            self.assertEqual(self.reads("many"), 1)
+            self.create(JOBS, job("late", "later"))
+            support.wait_for("a condition", lambda: self.stalled("late"))
+            self.assertEqual(self.reads("later"), 1)
+            self.create(RUNTIMES, runtime("later", "red"))
+            self.assertEqual(support.wait_for("a pod", lambda: self.image("late")), ["red"])
+            self.assertEqual((self.reads("many"), self.reads("later")), (1, 1))
 
     def test_all_namespaces(self):
         with support.Controller(PROGRAM, self.api.kubeconfig, self.api.folder, "--leader-elect=false", "--plugins",

@@ -107,7 +107,8 @@ class Exchange(case.Case):
             self.drop_job(name, "jaxjobs")
 
     def test_jobs_live_on(self):
-        """Of 200 jobs that run, an upgrade writes none; the next job is the new version's."""
+        """Of 200 jobs that run, an upgrade writes none; the next job is the new version's, and so is what comes next of
+        the old ones."""
         names = [f"old-{index}" for index in range(JOBS)]
         with self.run_controller() as controller:
             for name in names:
@@ -140,7 +141,19 @@ class Exchange(case.Case):
             self.assertIn("jax 0.2.0", controller.text())
             metrics = controller.metrics()
             self.assertEqual((metrics[CREATED], metrics["roundhouse_plugins_current"]), (JOBS + 1, 1))
+            self.go_on("old-1", "old-2")
         self.drop("new", *names)
+
+    def go_on(self, ended, lost):
+        """Two jobs of the first version: the pod of one ends, that of the other is deleted."""
+        self.set_phase(self.pods(ended)[0], "Succeeded")
+        wait_for("a job that has succeeded", lambda: self.conditions(ended, "jaxjobs").get("Succeeded") == "True")
+        (before,) = self.pods(lost)
+        self.assertIn(VARIABLE[0], self.variables(lost))
+        self.api.kubectl("delete", "pod", before["metadata"]["name"], "--grace-period=0", "--force")
+        wait_for("another pod", lambda: any(pod["metadata"]["uid"] != before["metadata"]["uid"]
+                                            for pod in self.pods(lost)))
+        self.assertIn(VARIABLE[1], self.variables(lost))
 
     def test_what_is_refused(self):
         """Half a file, a plugin that ends the process, none at all: one message each, and the former ones stay at

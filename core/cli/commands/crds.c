@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands/crds.h"
 #include "cli/commands.h"
+#include "cli/commands/crds_installed.h"
 #include "cli/output.h"
 #include "cli/session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/os/file.h"
 #include "schema/crd.h"
 
+/* Of an API server: the schema of pods. */
+#define CRDS_SCHEMA_PATH "/openapi/v3/api/v1"
 /* Longest OpenAPI document; that of Kubernetes 1.34 has 2 MiB. */
 #define CRDS_SCHEMA_MAX (64u * 1024 * 1024)
 
@@ -24,6 +28,25 @@ static int crds_read_file(const char *path, struct rh_json **ret_document, struc
 	return r < 0 ? rh_wrap(err, r, "%s", path) : 0;
 }
 
+static int crds_fetch_schema(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct rh_json **ret_document,
+                             struct rh_error *err)
+{
+	rh_auto_free char *path = rh_strdup(CRDS_SCHEMA_PATH);
+	struct rh_crds_question question = {.path = path};
+	int r = path ? fetch(cli, &question, 1, err) : rh_fail_oom(err);
+
+	*ret_document = question.document;
+	return r;
+}
+
+/* @return whether the option has the word that stands for a cluster, and not the name of a file */
+static bool crds_names_cluster(const struct rh_cli *cli, const char *option)
+{
+	const char *source = rh_cli_option(cli, option);
+
+	return source && strcmp(source, "cluster") == 0;
+}
+
 /* @param ret_template owned by the caller; NULL where the small schema will do */
 static int crds_read_template(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct rh_json **ret_template,
                               struct rh_error *err)
@@ -34,7 +57,10 @@ static int crds_read_template(const struct rh_cli *cli, rh_crds_fetch_fn *fetch,
 
 	if (!source)
 		return 0;
-	r = fetch ? fetch(cli, &document, err) : crds_read_file(source, &document, err);
+	if (fetch && crds_names_cluster(cli, "pod-schema"))
+		r = crds_fetch_schema(cli, fetch, &document, err);
+	else
+		r = crds_read_file(source, &document, err);
 	if (r < 0)
 		return r;
 	r = rh_crd_pod_template(document, ret_template, err);
@@ -104,7 +130,8 @@ static int crds_put(struct rh_json *items, bool one, bool json, struct rh_str *o
 	return rh_cli_put_objects(rh_take(guard), json, out);
 }
 
-static int crds_make(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct rh_str *out, struct rh_error *err)
+static int crds_make(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct rh_str *out, struct rh_str *warnings,
+                     struct rh_error *err)
 {
 	rh_auto_session session = {0};
 	rh_auto(json) pod_template = NULL;
@@ -116,6 +143,8 @@ static int crds_make(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct r
 		r = crds_read_template(cli, fetch, &pod_template, err);
 	if (r == 0)
 		r = crds_collect(&session, name, pod_template, items, err);
+	if (r == 0)
+		r = rh_crds_compare(cli, fetch, items, warnings, err);
 	if (r < 0)
 		return r;
 	r = crds_put(rh_take(items), name != NULL, rh_cli_wants_json(cli), out);
@@ -125,19 +154,20 @@ static int crds_make(const struct rh_cli *cli, rh_crds_fetch_fn *fetch, struct r
 int rh_crds_print(const struct rh_cli *cli, rh_crds_fetch_fn *fetch)
 {
 	rh_auto_str out = {0};
+	rh_auto_str warnings = {0};
 	struct rh_error err = {0};
-	int r = crds_make(cli, fetch, &out, &err);
+	int r = crds_make(cli, fetch, &out, &warnings, &err);
 
 	if (r == 0)
 		rh_cli_print(&out);
+	if (r == 0)
+		fputs(rh_str_text(&warnings), stderr);
 	return rh_cli_end(cli, r, &err);
 }
 
 static int crds_run(const struct rh_cli *cli)
 {
-	const char *source = rh_cli_option(cli, "pod-schema");
-
-	if (source && strcmp(source, "cluster") == 0)
+	if (crds_names_cluster(cli, "pod-schema") || crds_names_cluster(cli, "installed"))
 		return rh_cli_start_program(cli, RH_CLI_CONTROLLER, RH_CRDS_PROGRAM, cli->words);
 	return rh_crds_print(cli, NULL);
 }
@@ -147,6 +177,9 @@ static const struct rh_option crds_options[] = {
 	{"output", 'o', "FORMAT", "yaml|json", "how to print them (default: yaml)"},
 	{"pod-schema", 0, "FILE|cluster", NULL,
      "put the whole schema of pod templates in, from an OpenAPI document of Kubernetes"},
+	{"installed", 0, "FILE|cluster", NULL,
+     "warn of versions in which a cluster has stored objects and that no plugin serves, by the definitions that it "
+     "has"},
 	{"kubeconfig", 0, "FILE", NULL, "which cluster to ask (default: as kubectl)"},
 	{"context", 0, "NAME", NULL, "which context of it"},
 	{NULL, 0, NULL, NULL, NULL},
@@ -164,6 +197,10 @@ const struct rh_command rh_command_crds = {
 			   "`kubectl get --raw /openapi/v3/api/v1` prints (or - for standard input), and the result has to be "
 			   "applied with\n"
 			   "--server-side.\n\n"
+			   "With --installed each version in which the cluster may have stored objects, and that the printed "
+			   "definition does not\n"
+			   "have, is a warning on standard error: the API server refuses such a definition. FILE is what\n"
+			   "`kubectl get crds -o json` prints.\n\n"
 			   "Exit status: 0 printed, 1 it could not be done, 2 wrong arguments or file, or no such kind.",
 	.options = crds_options,
 	.operands_max = 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of roundhouse-controller: the schema of pod templates from a live API server. */
+/* Part of roundhouse-controller: what `roundhouse crds` asks a live API server. */
 #include "cli/commands.h"
 #include "cli/commands/crds.h"
 
@@ -10,7 +10,6 @@
 #include "kube/kubeconfig/kubeconfig.h"
 #include "kube/store/outcome.h"
 
-#define CLUSTER_PATH "/openapi/v3/api/v1"
 /* The server may have to put the document together first. */
 #define CLUSTER_TIMEOUT (60 * RH_SECOND)
 
@@ -19,7 +18,7 @@ struct cluster_call {
 	struct rh_loop *loop;
 	struct rh_http *http;
 	const struct rh_kubeconfig *config;
-	struct rh_json *document;
+	struct rh_crds_question *question;
 	struct rh_error *err;
 	int result;
 };
@@ -41,7 +40,9 @@ static void cluster_done(void *arg, const struct rh_http_response *response)
 	struct cluster_call *call = arg;
 
 	if (response->status == 200)
-		call->result = rh_json_parse(response->body, response->body_length, &call->document, call->err);
+		call->result = rh_json_parse(response->body, response->body_length, &call->question->document, call->err);
+	else if (response->status == 404 && call->question->optional)
+		call->result = 0;
 	else if (response->status == 0)
 		call->result = rh_fail(call->err, RH_EIO, "%s", response->message);
 	else
@@ -49,27 +50,36 @@ static void cluster_done(void *arg, const struct rh_http_response *response)
 	rh_loop_stop(call->loop);
 }
 
-static int cluster_ask(struct cluster_call *call, const struct rh_kubeconfig *config, struct rh_error *err)
+static int cluster_ask(struct cluster_call *call, struct rh_crds_question *question, struct rh_error *err)
 {
-	const struct rh_http_options options = {.loop = call->loop, .config = config};
-	const struct rh_http_request request = {.method = "GET", .path = CLUSTER_PATH, .timeout = CLUSTER_TIMEOUT};
-	struct rh_loop_source source;
-	int r = rh_http_new(&options, &call->http, err);
+	const struct rh_http_request request = {.method = "GET", .path = question->path, .timeout = CLUSTER_TIMEOUT};
+	int r;
 
-	if (r < 0)
-		return r;
-	call->config = config;
-	source = rh_http_source(call->http, 0);
-	r = rh_loop_add(call->loop, &source, NULL, err);
-	if (r == 0)
-		r = rh_http_send(call->http, &request, cluster_done, call, NULL, err);
+	call->question = question;
+	r = rh_http_send(call->http, &request, cluster_done, call, NULL, err);
 	if (r < 0)
 		return r;
 	rh_loop_run(call->loop);
-	return call->result < 0 ? rh_wrap(err, call->result, "%s" CLUSTER_PATH, config->server) : 0;
+	return call->result < 0 ? rh_wrap(err, call->result, "%s%s", call->config->server, question->path) : 0;
 }
 
-static int cluster_fetch(const struct rh_cli *cli, struct rh_json **ret_document, struct rh_error *err)
+static int cluster_open(struct cluster_call *call, struct rh_error *err)
+{
+	struct rh_http_options options = {.config = call->config};
+	struct rh_loop_source source;
+	int r = rh_loop_new(&call->loop, err);
+
+	options.loop = call->loop;
+	if (r == 0)
+		r = rh_http_new(&options, &call->http, err);
+	if (r < 0)
+		return r;
+	source = rh_http_source(call->http, 0);
+	return rh_loop_add(call->loop, &source, NULL, err);
+}
+
+static int cluster_fetch(const struct rh_cli *cli, struct rh_crds_question *questions, size_t count,
+                         struct rh_error *err)
 {
 	const struct rh_kubeconfig_options options = {.path = rh_cli_option(cli, "kubeconfig"),
 	                                              .context = rh_cli_option(cli, "context")};
@@ -77,14 +87,13 @@ static int cluster_fetch(const struct rh_cli *cli, struct rh_json **ret_document
 	struct cluster_call call = {.err = err};
 	int r = rh_kubeconfig_load(&options, &config, err);
 
+	call.config = config;
 	if (r == 0)
-		r = rh_loop_new(&call.loop, err);
-	if (r == 0)
-		r = cluster_ask(&call, config, err);
+		r = cluster_open(&call, err);
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = cluster_ask(&call, &questions[i], err);
 	rh_http_free(call.http);
 	rh_loop_free(call.loop);
-	if (r == 0)
-		*ret_document = call.document;
 	return r;
 }
 

@@ -161,8 +161,9 @@ int rh_engine_new(const struct rh_engine_options *options, struct rh_engine **re
 	engine->entries = rh_map_new();
 	engine->resources = rh_map_new();
 	engine->shares = rh_map_new();
-	if (!engine->entries || !engine->resources || !engine->shares || rh_index_init(&engine->index) < 0 ||
-	    engine_find_kinds(engine) < 0)
+	engine->looked_up = rh_map_new();
+	if (!engine->entries || !engine->resources || !engine->shares || !engine->looked_up ||
+	    rh_index_init(&engine->index) < 0 || engine_find_kinds(engine) < 0)
 		return rh_fail_oom(err);
 	r = engine_watch_all(engine, err);
 	if (r < 0)
@@ -188,6 +189,7 @@ void rh_engine_free(struct rh_engine *engine)
 	rh_map_free(engine->entries);
 	rh_index_deinit(&engine->index);
 	rh_map_free(engine->shares);
+	rh_map_free(engine->looked_up);
 	rh_objects_free_resources(engine);
 	rh_queue_deinit(&engine->queue);
 	rh_queue_deinit(&engine->creates.throttled);

@@ -36,6 +36,8 @@ struct rh_engine {
 	size_t kind_count;
 	struct rh_engine_watch *watches;
 	struct rh_lookup_watch *lookup_watches; /**< of objects that jobs name (signals.c) */
+	struct rh_map *looked_up;               /**< objects that jobs name, by key, to struct rh_shared (shared.c) */
+	size_t looked_up_bytes;                 /**< of these, as jobs see or saw them */
 	size_t unsynced;                        /**< watches whose initial list is incomplete */
 	size_t shared_unsynced;                 /**< of these, the watches that concern jobs of every kind */
 	size_t requests;                        /**< submitted to the store and not completed */

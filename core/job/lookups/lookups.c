@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/yaml.h"
 #include "job/values/names.h"
 
 /* What stands for the name of the job in a pattern. */
@@ -150,7 +149,7 @@ void rh_lookups_free(struct rh_lookups *lookups)
 		return;
 	for (size_t i = 0; i < lookups->count; i++) {
 		rh_free(lookups->items[i].object_name);
-		rh_json_free(lookups->items[i].object);
+		rh_found_drop(lookups->items[i].found);
 	}
 	rh_json_free(lookups->declared);
 	rh_free(lookups->namespace_);
@@ -222,89 +221,34 @@ static int lookups_blame_object(struct rh_lookups *lookups, const struct rh_look
 	return lookups_blame(lookups, at, detail);
 }
 
-/*
- * Split a path into that of the map and the key in it, at the end: data.a, data["a.yaml"].
- * @param[out] ret_key owned by the caller, like what is returned; both NULL when memory is out
- */
-static char *lookups_split(const char *path, char **ret_key)
+/* Set what the job sees: nothing where @p found is NULL. */
+static void lookups_set(struct rh_lookup *lookup, struct rh_found *found)
 {
-	const char *bracket = path[strlen(path) - 1] == ']' ? strrchr(path, '[') : NULL;
-	const char *dot = bracket ? bracket : strrchr(path, '.');
-	rh_auto_free char *key = NULL;
-	char *map;
-
-	if (bracket)
-		key = rh_strndup(bracket + 2, strlen(bracket) - strlen("[\"\"]"));
-	else
-		key = rh_strdup(dot ? dot + 1 : path);
-	map = key ? rh_strndup(path, dot ? (size_t)(dot - path) : 0) : NULL;
-	*ret_key = map ? rh_take(key) : NULL;
-	return map;
+	rh_found_drop(lookup->found);
+	lookup->found = found ? rh_found_share(found) : NULL;
+	lookup->object = found ? found->object : NULL;
+	lookup->state = found ? RH_LOOKUP_FOUND : RH_LOOKUP_ABSENT;
 }
 
-/* Put the value that the text at @p path stands for in its place. */
-static int lookups_parse_value(struct rh_lookups *lookups, const struct rh_lookup *lookup, const char *path)
+int rh_lookups_share(struct rh_lookups *lookups, struct rh_lookup *lookup, struct rh_found *found)
 {
-	rh_auto_free char *key = NULL;
-	rh_auto_free char *map = lookups_split(path, &key);
-	struct rh_json *object = map ? rh_json_at(lookup->object, map) : NULL;
-	const char *text = map ? rh_json_string(rh_json_get(object, key)) : NULL;
-	rh_auto(json) documents = NULL;
-	struct rh_error reason = {0};
-	int r = text ? rh_yaml_parse_secret(text, strlen(text), &documents, &reason) : 0;
+	bool counts = found && (!lookup->own || lookups_is_own(lookups, found->object));
 
-	if (!map || r == RH_ENOMEM)
-		return RH_ENOMEM;
-	if (!text)
+	lookups_set(lookup, counts ? found : NULL);
+	if (!counts || !found->flaw)
 		return 0;
-	if (r == 0 && rh_json_size(documents) == 1)
-		return rh_json_set(object, key, rh_json_detach_item(documents, 0));
-	return lookups_blame_object(lookups, lookup, path,
-	                            rh_asprintf("Invalid value: it must be one document of YAML or JSON%s%s",
-	                                        r < 0 ? ": " : "", r < 0 ? reason.message : ""));
-}
-
-static int lookups_parse_all(struct rh_lookups *lookups, const struct rh_lookup *lookup)
-{
-	int r = 0;
-
-	for (const struct rh_json *at = rh_json_first(lookup->parse); at && r == 0; at = rh_json_next(at))
-		r = lookups_parse_value(lookups, lookup, rh_json_string(at));
-	return r;
-}
-
-/* What no plugin needs, and what it must not see. */
-static void lookups_trim(struct rh_lookup *lookup)
-{
-	static const char *const kept[] = {"apiVersion", "kind", "metadata"};
-	struct rh_json *member, *next;
-
-	rh_json_remove(rh_json_get(lookup->object, "metadata"), "managedFields");
-	for (member = rh_json_first(lookup->object); member && lookup->metadata; member = next) {
-		const char *key = rh_json_key(member);
-
-		next = rh_json_next(member);
-		if (strcmp(key, kept[0]) != 0 && strcmp(key, kept[1]) != 0 && strcmp(key, kept[2]) != 0)
-			rh_json_remove(lookup->object, key);
-	}
+	return lookups_blame_object(lookups, lookup, found->flaw_path, rh_strdup(found->flaw));
 }
 
 int rh_lookups_keep(struct rh_lookups *lookups, struct rh_lookup *lookup, const struct rh_json *object)
 {
-	rh_json_free(rh_take(lookup->object));
-	lookup->state = RH_LOOKUP_ABSENT;
-	if (!object || (lookup->own && !lookups_is_own(lookups, object)))
-		return 0;
-	lookup->state = RH_LOOKUP_FOUND;
-	lookup->object = rh_json_copy(object);
-	if (!lookup->object)
-		return RH_ENOMEM;
-	lookups_trim(lookup);
-	if (rh_json_weight(lookup->object) > RH_LOOKUP_WEIGHT_MAX)
-		return lookups_blame_object(lookups, lookup, "",
-		                            rh_asprintf("Too long: it takes %zu bytes of memory and may take %zu",
-		                                        rh_json_weight(lookup->object), RH_LOOKUP_WEIGHT_MAX));
-	return lookups_parse_all(lookups, lookup);
+	struct rh_found *found = NULL;
+	int r = object ? rh_found_new(object, lookup->metadata, lookup->parse, NULL, &found) : 0;
+
+	if (r == 0)
+		r = rh_lookups_share(lookups, lookup, found);
+	rh_found_drop(found);
+	return r;
 }
 
 const struct rh_lookup *rh_lookups_missing(const struct rh_lookups *lookups)

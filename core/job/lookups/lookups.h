@@ -17,13 +17,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "job/job.h"
+#include "job/lookups/found.h"
 
 /** Most entries of one kind. */
 #define RH_LOOKUPS_MAX 16
-/** Most memory that an object may take, as rh_json_weight() counts it: plugins in other processes get it with the job.
- */
-#define RH_LOOKUP_WEIGHT_MAX ((size_t)4 << 20)
-
 /** One entry of a job. Texts are borrowed from the list. */
 struct rh_lookup {
 	const char *name; /**< in paths: "runtime" */
@@ -39,7 +36,8 @@ struct rh_lookup {
 	bool own;                    /**< it counts only when the job controls it */
 	bool metadata;               /**< it has nothing but apiVersion, kind and metadata */
 	int32_t state;               /**< RH_LOOKUP_*; 0: it is not known yet */
-	struct rh_json *object;      /**< when it is found; owned */
+	struct rh_found *found;      /**< when there is one; shared with other jobs; NULL: none */
+	const struct rh_json *object; /**< of found */
 };
 
 /** The entries of a job. */
@@ -72,6 +70,8 @@ bool rh_lookups_are_known(const struct rh_lookups *lookups);
  * @param object copied; NULL: there is none. @return 0 or RH_ENOMEM; an object that does not fit becomes the flaw
  */
 int rh_lookups_keep(struct rh_lookups *lookups, struct rh_lookup *lookup, const struct rh_json *object);
+/** As rh_lookups_keep(), of an object that jobs share. @param found gets a user more; NULL: there is none */
+int rh_lookups_share(struct rh_lookups *lookups, struct rh_lookup *lookup, struct rh_found *found);
 /** @return the first entry without whose object the job has to wait; NULL: none */
 const struct rh_lookup *rh_lookups_missing(const struct rh_lookups *lookups);
 /** @return whether they are all there that operations need: known, none missing. NULL: the kind declares none */

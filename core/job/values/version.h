@@ -35,9 +35,9 @@ int rh_version_compare(const char *a, const char *b);
 /** Add a kind at its place. @return 0, or RH_EINVAL when there are RH_VERSIONS_MAX */
 int rh_versions_add(struct rh_versions *versions, const struct rh_kind *kind);
 /**
- * Find the kind that a job is of: by the annotation roundhouse.dev/version; else by the version in which its spec was
- * first written (the oldest entry of metadata.managedFields with f:spec); else the kind with RH_KIND_FALLBACK; else the
- * storage version.
+ * Find the kind that a job is of: by the annotation roundhouse.dev/version; else by a managedBy that one version alone
+ * knows; else by the version in which its spec was first written (the oldest entry of metadata.managedFields with
+ * f:spec); else the kind with RH_KIND_FALLBACK; else the storage version.
  * @return NULL when the annotation names a version that is not among them: such a job is nobody's here
  */
 const struct rh_kind *rh_versions_route(const struct rh_versions *versions, const struct rh_json *object);

@@ -102,12 +102,53 @@ static void test_version__route(void **state)
 	}
 }
 
+/* A managedBy that one version alone knows names it; where it stands is each version's own affair. */
+static void test_version__managers(void **state)
+{
+	static const struct {
+		const char *job, *version;
+	} rows[] = {
+		{"{'spec':{'runPolicy':{'managedBy':'example.org/new'}}}", "v2beta1"},
+		{"{'spec':{'runPolicy':{'managedBy':'kubeflow.org/training-operator'}}}", "v1"},
+		{"{'spec':{'managedBy':'example.org/flat'}}", "v3alpha1"},
+		{"{'spec':{'runPolicy':{'managedBy':'example.org/flat'}}}", "v1"},
+		{"{'spec':{'runPolicy':{'managedBy':'kueue.x-k8s.io/multikueue'}}}", "v1"},
+		{"{'spec':{'runPolicy':{'managedBy':'example.org/unknown'}}}", "v1"},
+		{"{'metadata':{'managedFields':[{'apiVersion':'kubeflow.org/v1','fieldsV1':{'f:spec':{}}}]},"
+	     "'spec':{'runPolicy':{'managedBy':'example.org/new'}}}",
+	     "v2beta1"},
+		{"{'metadata':{'annotations':{'roundhouse.dev/version':'v1'}},"
+	     "'spec':{'runPolicy':{'managedBy':'example.org/new'}}}",
+	     "v1"},
+	};
+	struct rh_kind kinds[3];
+	struct rh_versions versions = {.count = 0};
+
+	(void)state;
+	make_kinds(kinds);
+	kinds[0].flags |= RH_KIND_FALLBACK;
+	kinds[1].managers = "[\"example.org/new\",\"kueue.x-k8s.io/multikueue\"]";
+	kinds[2].managers = "[\"example.org/flat\",\"kueue.x-k8s.io/multikueue\"]";
+	kinds[2].run_policy_path = "spec";
+	kinds[2].spec_schema = "{\"managedBy\":{\"type\":\"string\"}}";
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(rh_versions_add(&versions, &kinds[i]), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto(json) object = test_json(rows[i].job);
+		const struct rh_kind *found = rh_versions_route(&versions, object);
+
+		if (!found || strcmp(found->version, rows[i].version) != 0)
+			fail_msg("%s: %s", rows[i].job, found ? found->version : "nobody's");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_version__order),
 		cmocka_unit_test(test_version__storage_comes_first),
 		cmocka_unit_test(test_version__route),
+		cmocka_unit_test(test_version__managers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

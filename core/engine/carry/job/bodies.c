@@ -80,8 +80,8 @@ void rh_bodies_keep_expansion(struct rh_entry *entry, struct rh_job *next)
 
 	if (!rh_kind_expands(next->kind))
 		return;
-	entry->bodies.expanded = entry->bodies.expanded && entry->job && bodies_hash_source(next, &source) == 0 &&
-	                         source == entry->bodies.source;
+	entry->bodies.expanded =
+		entry->bodies.expanded && bodies_hash_source(next, &source) == 0 && source == entry->bodies.source;
 	if (entry->job)
 		rh_job_adopt_expansion(next, entry->job);
 }

@@ -74,6 +74,8 @@ static void job_cache_set_job(struct rh_entry *entry, struct rh_job *job, struct
 	rh_bodies_free_builder(entry);
 	if (job)
 		rh_bodies_keep_expansion(entry, job);
+	else if (entry->job)
+		(void)rh_trees_keep_expansion(entry);
 	rh_job_free(entry->job);
 	rh_trees_forget_text(entry);
 	entry->job = job;
@@ -177,8 +179,12 @@ int rh_job_cache_store(struct rh_entry *entry, const struct rh_json *object)
 		job_cache_free_read(&read);
 		return RH_ENOMEM;
 	}
-	if (first)
+	if (first) {
 		job_cache_begin(entry, rh_take(copy));
+	} else if (read.job && !entry->job && rh_trees_restore_expansion(entry, read.job) < 0) {
+		job_cache_free_read(&read);
+		return RH_ENOMEM;
+	}
 	job_cache_report_change(entry, first, read.job, read.ledger);
 	job_cache_set_job(entry, read.job, read.ledger);
 	rh_invalid_set(entry, read.invalid);

@@ -46,15 +46,8 @@ void rh_invalid_set(struct rh_entry *entry, struct rh_invalid_job *invalid)
 /* A job of another controller, or one that is being deleted, is none of ours to fail. */
 static bool invalid_is_left_alone(const struct rh_kind *kind, const struct rh_json *object)
 {
-	struct rh_kind_path path;
-	const char *manager;
-
-	rh_kind_policy_path(kind, &path);
-	manager = rh_kind_has_policy(kind, "managedBy")
-	              ? rh_json_string(rh_json_get(rh_kind_path_find(&path, object), "managedBy"))
-	              : NULL;
-
-	return !rh_kind_is_ours(kind, manager) || rh_fields_present(rh_json_at(object, "metadata.deletionTimestamp"));
+	return !rh_kind_is_ours(kind, rh_kind_manager(kind, object)) ||
+	       rh_fields_present(rh_json_at(object, "metadata.deletionTimestamp"));
 }
 
 /* What is needed of it: its status, and the annotation that belongs to that. */

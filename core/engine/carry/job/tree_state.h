@@ -39,6 +39,7 @@ struct rh_tree_cache {
 struct rh_entry_tree {
 	struct rh_queue_item waiting; /**< in the cache's queue */
 	char *text;                   /**< the job's object, in place of the evicted job; owned; NULL: not printed */
+	char *expansion;              /**< replica types from its plugin, of a job without a tree; owned; NULL: none kept */
 	size_t weight;                /**< bytes of the tree, or of the last one */
 	size_t reserved;              /**< bytes that count in the cache's total for this entry */
 	uint64_t spec_hash;           /**< of a job that is unread: detects a change of its spec */

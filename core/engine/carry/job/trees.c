@@ -11,6 +11,7 @@
 
 #include "engine/carry/entry.h"
 #include "engine/carry/job/parsed.h"
+#include "job/expansion.h"
 
 /* Bytes beyond RH_TREES_BYTES for namespaces that have few: no namespace waits until the flood of another is done. */
 #define TREES_SPARE (RH_TREES_BYTES / 4)
@@ -29,11 +30,46 @@ void rh_trees_reserve(struct rh_entry *entry, size_t bytes)
 	entry->tree.reserved = bytes;
 }
 
+/* Free a text that counts in the total. */
+static void trees_free_text(struct rh_entry *entry, char **text)
+{
+	if (*text)
+		entry->engine->trees.text_bytes -= strlen(*text);
+	rh_free(rh_take(*text));
+}
+
 void rh_trees_forget_text(struct rh_entry *entry)
 {
-	if (entry->tree.text)
-		entry->engine->trees.text_bytes -= strlen(entry->tree.text);
-	rh_free(rh_take(entry->tree.text));
+	trees_free_text(entry, &entry->tree.text);
+}
+
+int rh_trees_keep_expansion(struct rh_entry *entry)
+{
+	struct rh_tree_cache *trees = &entry->engine->trees;
+	const char *text = rh_expansion_text(entry->job->expansion);
+
+	trees_free_text(entry, &entry->tree.expansion);
+	if (!text || trees->text_bytes >= RH_TREES_TEXT_BYTES)
+		return 0;
+	entry->tree.expansion = rh_strdup(text);
+	if (!entry->tree.expansion)
+		return RH_ENOMEM;
+	trees->text_bytes += strlen(text);
+	return 0;
+}
+
+int rh_trees_restore_expansion(struct rh_entry *entry, struct rh_job *job)
+{
+	struct rh_expansion *expansion = NULL;
+
+	if (!entry->tree.expansion)
+		return 0;
+	/* it was read before, so only memory can be missing */
+	if (rh_expansion_parse(job->kind, entry->tree.expansion, &expansion, NULL) < 0)
+		return RH_ENOMEM;
+	rh_job_set_expansion(job, expansion);
+	trees_free_text(entry, &entry->tree.expansion);
+	return 0;
 }
 
 static void trees_unlink(struct rh_entry *entry)
@@ -59,6 +95,7 @@ void rh_trees_forget(struct rh_entry *entry)
 void rh_trees_forget_job(struct rh_entry *entry)
 {
 	rh_trees_forget_text(entry);
+	trees_free_text(entry, &entry->tree.expansion);
 	rh_trees_forget(entry);
 	rh_trees_reserve(entry, 0);
 	entry->tree.unread = false;
@@ -122,13 +159,14 @@ static int trees_print(struct rh_entry *entry)
 /* Replace the tree by its text, or by nothing. Without memory for the text the tree stays. */
 static void trees_evict(struct rh_entry *entry)
 {
-	if (trees_print(entry) < 0)
+	if (rh_trees_keep_expansion(entry) < 0 || trees_print(entry) < 0)
 		return;
 	entry->tree.unread = !entry->tree.text;
 	if (entry->tree.unread && rh_object_hash(rh_json_get(entry->job->object, "spec"), &entry->tree.spec_hash) < 0)
 		return;
 	rh_bodies_free_builder(entry);
 	rh_objects_forget_desired(entry);
+	rh_lookup_spare(entry);
 	rh_job_free(rh_take(entry->job));
 	rh_parsed_set_ledger(entry, NULL);
 	rh_trees_forget(entry);
@@ -228,6 +266,10 @@ int rh_trees_hydrate(struct rh_entry *entry)
 		return 0;
 	ledger = rh_alloc(sizeof(*ledger));
 	r = ledger ? trees_parse(entry, &entry->job, ledger) : RH_ENOMEM;
+	if (r == 0 && (r = rh_trees_restore_expansion(entry, entry->job)) < 0) {
+		rh_job_free(rh_take(entry->job));
+		rh_ledger_deinit(ledger);
+	}
 	if (r == 0) {
 		rh_parsed_set_ledger(entry, ledger);
 		rh_trees_mark_used(entry);

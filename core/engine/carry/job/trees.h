@@ -13,6 +13,7 @@
 
 struct rh_engine;
 struct rh_entry;
+struct rh_job;
 
 /** Make the job, whose tree was set or used, the most recently used one. */
 void rh_trees_mark_used(struct rh_entry *entry);
@@ -33,11 +34,18 @@ void rh_trees_admit(struct rh_engine *engine);
 bool rh_trees_may_admit(const struct rh_engine *engine);
 /** Count @p bytes for the entry in the cache's total, in place of the previous number. */
 void rh_trees_reserve(struct rh_entry *entry, size_t bytes);
+/**
+ * The tree of the entry's job goes: keep the replica types that its plugin gave, as text, where the limits allow it.
+ * The plugin may refuse to give them again. @return 0 or RH_ENOMEM
+ */
+int rh_trees_keep_expansion(struct rh_entry *entry);
+/** Give @p job, the entry's or a new version of it, the replica types that were kept. @return 0 or RH_ENOMEM */
+int rh_trees_restore_expansion(struct rh_entry *entry, struct rh_job *job);
 /** Free the text. */
 void rh_trees_forget_text(struct rh_entry *entry);
 /** Take the entry out of the list: its tree is gone. */
 void rh_trees_forget(struct rh_entry *entry);
-/** Likewise, free the text, and reserve nothing: the job is gone, or has finished for good. */
+/** Likewise, free all texts, and reserve nothing: the job is gone, or has finished for good. */
 void rh_trees_forget_job(struct rh_entry *entry);
 
 #endif

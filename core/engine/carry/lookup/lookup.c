@@ -10,17 +10,6 @@
 /* While something is missing that is not watched, or may not be read, it is looked for so often. */
 #define LOOKUP_PAUSE (10 * RH_SECOND)
 
-static void lookup_on_read(void *arg, const struct rh_outcome *outcome);
-
-static void lookup_cancel(struct rh_entry_lookups *lookups, struct rh_engine *engine)
-{
-	if (lookups->request)
-		rh_engine_cancel(engine, lookups->request);
-	lookups->request = 0;
-	lookups->reading = NULL;
-	rh_lookups_free(rh_take(lookups->next));
-}
-
 /* The builder borrows them. */
 static void lookup_set_now(struct rh_entry *entry, struct rh_lookups *now)
 {
@@ -30,31 +19,36 @@ static void lookup_set_now(struct rh_entry *entry, struct rh_lookups *now)
 	entry->bodies.expanded = false;
 }
 
-void rh_lookup_forget(struct rh_entry *entry)
+static void lookup_forget_names(struct rh_entry_lookups *lookups)
 {
-	lookup_cancel(&entry->lookups, entry->engine);
-	lookup_set_now(entry, NULL);
-	rh_lookups_free(rh_take(entry->lookups.names));
-	rh_free(rh_take(entry->lookups.waiting));
-	entry->lookups.stale = false;
-	entry->lookups.again_at = 0;
-	entry->lookups.failures = 0;
+	for (size_t i = 0; lookups->uses && i < lookups->names->count; i++)
+		rh_shared_leave(&lookups->uses[i]);
+	rh_free(rh_take(lookups->uses));
+	rh_lookups_free(rh_take(lookups->names));
 }
 
-static int lookup_send(struct rh_entry *entry, struct rh_lookup *lookup)
+void rh_lookup_forget(struct rh_entry *entry)
 {
-	const struct rh_resource resource = {lookup->api_version, lookup->kind, lookup->plural};
-	struct rh_request request = {
-		.verb = RH_VERB_FIND,
-		.resource = &resource,
-		.namespace_ = lookup->cluster ? NULL : entry->namespace_,
-		.name = lookup->object_name,
-		.metadata = lookup->metadata,
-	};
-	int r = rh_engine_submit(entry->engine, &request, lookup_on_read, entry, &entry->lookups.request);
+	lookup_set_now(entry, NULL);
+	lookup_forget_names(&entry->lookups);
+	rh_free(rh_take(entry->lookups.waiting));
+	entry->lookups.reading = false;
+	entry->lookups.stale = false;
+	entry->lookups.again_at = 0;
+}
 
-	entry->lookups.reading = r == 0 ? lookup : NULL;
-	return r;
+void rh_lookup_spare(struct rh_entry *entry)
+{
+	struct rh_entry_lookups *lookups = &entry->lookups;
+
+	if (!lookups->now || entry->engine->looked_up_bytes <= RH_SHARED_BYTES)
+		return;
+	lookup_set_now(entry, NULL);
+	lookups->again_at = 0;
+	for (size_t i = 0; i < lookups->names->count; i++) {
+		if (lookups->uses[i].of)
+			rh_shared_spare(lookups->uses[i].of);
+	}
 }
 
 /* The job has to wait. @param signalled a watch shows when it need not any more @param message taken; NULL: memory is
@@ -81,7 +75,8 @@ static bool lookup_is_same(const struct rh_lookups *a, const struct rh_lookups *
 	bool same = rh_lookups_name_same(a, b);
 
 	for (size_t i = 0; i < a->count && same; i++)
-		same = a->items[i].state == b->items[i].state && rh_json_equal(a->items[i].object, b->items[i].object);
+		same = a->items[i].state == b->items[i].state &&
+		       (a->items[i].found == b->items[i].found || rh_json_equal(a->items[i].object, b->items[i].object));
 	return same;
 }
 
@@ -123,83 +118,90 @@ static bool lookup_is_refused(const struct rh_entry *entry, const struct rh_look
 	return next->flaw && rh_map_size(entry->children.pods) == 0 && entry->job->status.started_at == 0;
 }
 
-/* Everything was looked up. @return 0 or RH_ENOMEM */
-static int lookup_finish(struct rh_entry *entry)
+static void lookup_end(struct rh_entry *entry)
 {
-	rh_auto(lookups) next = rh_take(entry->lookups.next);
-
+	entry->lookups.reading = false;
+	entry->lookups.stale = false;
 	entry->lookups.read_at = entry->engine->now;
-	entry->lookups.failures = 0;
+}
+
+/* Everything was looked up. @param next taken. @return 0 or RH_ENOMEM */
+static int lookup_finish(struct rh_entry *entry, struct rh_lookups *next)
+{
+	rh_auto(lookups) owned = next;
+
+	lookup_end(entry);
 	if (lookup_is_refused(entry, next) || rh_lookups_are_complete(entry->kind->kind, next))
-		lookup_take(entry, rh_take(next));
+		lookup_take(entry, rh_take(owned));
 	else
 		return lookup_lack(entry, next);
 	return 0;
 }
 
-/* Read what is due. @return 1 when a request is in flight, 0 when all is known, or RH_ENOMEM */
+/* @return 0 or RH_ENOMEM */
+static int lookup_deny(struct rh_entry *entry, const struct rh_shared *shared)
+{
+	const struct rh_lookup *lookup = &shared->lookup;
+
+	lookup_end(entry);
+	if (lookup_goes_on(entry))
+		return 0;
+	return lookup_wait(entry, false,
+	                   rh_asprintf("waits for %s \"%s\", which cannot be read: %s", lookup->kind, lookup->object_name,
+	                               shared->message));
+}
+
+/* A new job may come from somebody who has just written the object, and its own objects come from the job. */
+static int64_t lookup_since(const struct rh_entry *entry, const struct rh_lookup *lookup)
+{
+	const struct rh_entry_lookups *lookups = &entry->lookups;
+
+	return lookups->begun_at - (lookups->now && !lookup->own ? LOOKUP_AGE : 0);
+}
+
+/* @return whether what is known of the object is what is there, as far as the job needs that */
+static bool lookup_is_fresh(const struct rh_entry *entry, const struct rh_lookup *lookup,
+                            const struct rh_shared *shared)
+{
+	if (shared->state == RH_SHARED_UNKNOWN || shared->request)
+		return false;
+	return (shared->state == RH_SHARED_READ && rh_signals_has(entry->engine, lookup)) ||
+	       shared->asked_at >= lookup_since(entry, lookup);
+}
+
+/* Ask for an object. @return 1: the job is due when it is answered; 0: after a failure, and goes on as it is, if it
+ * can; or RH_ENOMEM */
+static int lookup_ask(struct rh_entry *entry, struct rh_shared *shared)
+{
+	struct rh_entry_lookups *lookups = &entry->lookups;
+
+	if (shared->request || shared->again_at <= entry->engine->now)
+		return rh_shared_ask(shared) < 0 ? RH_ENOMEM : 1;
+	lookups->again_at = shared->again_at;
+	rh_queue_add(&entry->engine->queue, &entry->item, shared->again_at);
+	return lookups->now || lookups->waiting ? 0 : 1;
+}
+
+/* Look up what is due. @return 1: the job is due when more is known; 0 or RH_ENOMEM */
 static int lookup_advance(struct rh_entry *entry)
 {
-	struct rh_lookup *due = rh_lookups_due(entry->lookups.next);
-	int r = due ? lookup_send(entry, due) : lookup_finish(entry);
+	rh_auto(lookups) next = NULL;
+	struct rh_lookup *due;
 
-	if (r == 0)
-		return due ? 1 : 0;
-	lookup_cancel(&entry->lookups, entry->engine);
-	return r;
-}
+	if (rh_lookups_new(entry->job, &next) < 0)
+		return RH_ENOMEM;
+	while ((due = rh_lookups_due(next))) {
+		struct rh_lookup_use *use = &entry->lookups.uses[due - next->items];
 
-/* The reading did not end: it is repeated, later each time. */
-static void lookup_fail(struct rh_entry *entry)
-{
-	struct rh_queue *queue = &entry->engine->queue;
-
-	lookup_cancel(&entry->lookups, entry->engine);
-	entry->lookups.again_at = entry->engine->now + rh_queue_wait(queue, entry->lookups.failures++);
-	rh_queue_add(queue, &entry->item, entry->lookups.again_at);
-}
-
-static void lookup_deny(struct rh_entry *entry, const char *message)
-{
-	const struct rh_lookup *lookup = entry->lookups.reading;
-	int r = 0;
-
-	if (!lookup_goes_on(entry))
-		r = lookup_wait(
-			entry, false,
-			rh_asprintf("waits for %s \"%s\", which cannot be read: %s", lookup->kind, lookup->object_name, message));
-	entry->lookups.read_at = entry->engine->now;
-	lookup_cancel(&entry->lookups, entry->engine);
-	if (r < 0)
-		lookup_fail(entry);
-	else
-		rh_entry_touch(entry);
-}
-
-static void lookup_on_read(void *arg, const struct rh_outcome *outcome)
-{
-	struct rh_entry *entry = arg;
-	struct rh_lookup *lookup = entry->lookups.reading;
-	bool found = outcome->code == RH_OUTCOME_OK && outcome->object;
-	int r;
-
-	entry->engine->requests--;
-	entry->lookups.request = 0;
-	if (outcome->code == RH_OUTCOME_DENIED) {
-		lookup_deny(entry, outcome->message);
-		return;
+		use->looked = true;
+		if (!lookup_is_fresh(entry, due, use->of))
+			return lookup_ask(entry, use->of);
+		if (use->of->state == RH_SHARED_DENIED)
+			return lookup_deny(entry, use->of);
+		if (rh_lookups_share(next, due, use->of->found) < 0)
+			return RH_ENOMEM;
 	}
-	if (!found && outcome->code != RH_OUTCOME_GONE) {
-		lookup_fail(entry);
-		return;
-	}
-	r = rh_lookups_keep(entry->lookups.next, lookup, found ? outcome->object : NULL);
-	if (r == 0)
-		r = lookup_advance(entry);
-	if (r < 0)
-		lookup_fail(entry);
-	else if (r == 0)
-		rh_entry_touch(entry);
+	return lookup_finish(entry, rh_take(next));
 }
 
 /* @return whether a change of each object is signalled */
@@ -213,19 +215,35 @@ static bool lookup_is_signalled(const struct rh_entry *entry)
 	return all;
 }
 
-/* @return whether to read now */
+/* @return whether to look again */
 static bool lookup_is_due(const struct rh_entry *entry)
 {
 	const struct rh_entry_lookups *lookups = &entry->lookups;
 	int64_t now = entry->engine->now;
 
-	if (lookups->next || (lookups->failures > 0 && now < lookups->again_at))
-		return false;
-	if (lookups->stale || lookups->failures > 0)
+	if (lookups->stale)
 		return true;
 	if (lookups->now)
 		return now - lookups->read_at >= LOOKUP_AGE && !lookup_is_signalled(entry);
 	return now >= lookups->again_at;
+}
+
+/* Join what the job names. @param names taken; on error nothing is left of it. @return 0 or RH_ENOMEM */
+static int lookup_join(struct rh_entry *entry, struct rh_lookups *names)
+{
+	struct rh_entry_lookups *lookups = &entry->lookups;
+	int r;
+
+	lookups->names = names;
+	lookups->uses = rh_alloc_array(names->count + 1, sizeof(*lookups->uses));
+	r = lookups->uses ? 0 : RH_ENOMEM;
+	for (size_t i = 0; i < names->count && r == 0; i++) {
+		if (names->items[i].state == 0)
+			r = rh_shared_join(entry, &names->items[i], &lookups->uses[i]);
+	}
+	if (r < 0)
+		lookup_forget_names(lookups);
+	return r;
 }
 
 /* Note which objects the job names. What belongs to other names is forgotten: the job was edited. */
@@ -238,18 +256,20 @@ static int lookup_note_names(struct rh_entry *entry)
 	if (entry->lookups.names && rh_lookups_name_same(entry->lookups.names, names))
 		return 0;
 	rh_lookup_forget(entry);
-	entry->lookups.names = rh_take(names);
+	if (lookup_join(entry, rh_take(names)) < 0)
+		return RH_ENOMEM;
 	rh_signals_start(entry->engine, entry->lookups.names);
 	return 0;
 }
 
-/* @return as lookup_advance() */
-static int lookup_begin(struct rh_entry *entry)
+static void lookup_begin(struct rh_entry *entry)
 {
-	if (rh_lookups_new(entry->job, &entry->lookups.next) < 0)
-		return RH_ENOMEM;
-	entry->lookups.stale = false;
-	return lookup_advance(entry);
+	struct rh_entry_lookups *lookups = &entry->lookups;
+
+	lookups->reading = true;
+	lookups->begun_at = entry->engine->now;
+	for (size_t i = 0; i < lookups->names->count; i++)
+		lookups->uses[i].looked = false;
 }
 
 int rh_lookup_gather(struct rh_entry *entry)
@@ -260,10 +280,7 @@ int rh_lookup_gather(struct rh_entry *entry)
 	if (!rh_lookups_text(entry->kind->kind) || entry->job->deleting || !rh_job_is_ours(entry->job))
 		return 0;
 	r = lookup_note_names(entry);
-	if (r == 0 && lookup_is_due(entry))
-		r = lookup_begin(entry);
-	if (r < 0)
-		return r;
-	/* a reading that failed leaves what was read before */
-	return lookups->next || !(lookups->now || lookups->waiting) ? 1 : 0;
+	if (r == 0 && !lookups->reading && lookup_is_due(entry))
+		lookup_begin(entry);
+	return r == 0 && lookups->reading ? lookup_advance(entry) : r;
 }

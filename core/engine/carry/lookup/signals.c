@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/carry/entry.h"
-#include "engine/carry/job/metadata.h"
+#include "engine/carry/lookup/shared.h"
 
 struct rh_lookup_watch {
 	struct rh_lookup_watch *next;
@@ -30,52 +30,14 @@ static struct rh_lookup_watch *signals_find(const struct rh_engine *engine, cons
 	return watch;
 }
 
-/* @return whether @p lookup, an entry of a job in @p namespace_, names the object */
-static bool signals_names(const struct rh_lookup_watch *watch, const struct rh_lookup *lookup, const char *namespace_,
-                          const struct rh_json *object)
-{
-	return lookup->object_name && strcmp(lookup->object_name, rh_object_text(object, "metadata", "name")) == 0 &&
-	       strcmp(lookup->kind, watch->kind) == 0 && strcmp(lookup->api_version, watch->api_version) == 0 &&
-	       (lookup->cluster || strcmp(namespace_, rh_object_text(object, "metadata", "namespace")) == 0);
-}
-
-/* @return whether the job has read this version of the object at @p place */
-static bool signals_is_read(const struct rh_entry *entry, size_t place, const struct rh_json *object)
-{
-	const struct rh_lookups *now = entry->lookups.now;
-	const char *version = rh_object_text(object, "metadata", "resourceVersion");
-
-	return now && now->items[place].object && *version &&
-	       strcmp(rh_object_text(now->items[place].object, "metadata", "resourceVersion"), version) == 0;
-}
-
-static void signals_pass_on(const struct rh_lookup_watch *watch, struct rh_entry *entry, const struct rh_json *object,
-                            bool gone)
-{
-	const struct rh_lookups *names = entry->lookups.names;
-
-	for (size_t i = 0; names && i < names->count; i++) {
-		if (!signals_names(watch, &names->items[i], names->namespace_, object) ||
-		    (!gone && signals_is_read(entry, i, object)))
-			continue;
-		entry->lookups.stale = true;
-		rh_entry_touch(entry);
-	}
-}
-
-/* Objects that jobs name change seldom, so all jobs are looked through. */
 static void signals_on_event(void *arg, enum rh_watch_event event, const struct rh_json *object)
 {
 	struct rh_lookup_watch *watch = arg;
-	size_t cursor = 0;
-	void *entry;
 
-	if (event == RH_WATCH_SYNCED) {
+	if (event == RH_WATCH_SYNCED)
 		watch->synced = true;
-		return;
-	}
-	while (rh_map_next(watch->engine->entries, &cursor, NULL, &entry))
-		signals_pass_on(watch, entry, object, event == RH_WATCH_DELETED);
+	else
+		rh_shared_observe(watch->engine, watch->api_version, watch->kind, object, event == RH_WATCH_DELETED);
 }
 
 static void signals_free(struct rh_lookup_watch *watch)

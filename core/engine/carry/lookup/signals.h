@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file engine/carry/lookup/signals.h
- * @brief Watches of resources that jobs name: a change makes the jobs due that name the object; for core/engine/carry.
+ * @brief Watches of resources that jobs name; for core/engine/carry.
  *
- * A watch keeps nothing: what has changed is read by name. ConfigMaps and Secrets are not watched, a cluster has too
- * many of them.
+ * A watch keeps nothing but the objects that jobs name (shared.h). ConfigMaps and Secrets are not watched, a cluster
+ * has too many of them.
  */
 #ifndef RH_ENGINE_CARRY_LOOKUP_SIGNALS_H
 #define RH_ENGINE_CARRY_LOOKUP_SIGNALS_H

@@ -241,6 +241,18 @@ static void received_get_lookups(struct rh_wire *wire, struct received_lookups *
 	}
 }
 
+/* @param text of the object that the job sees */
+static int received_find(struct rh_lookup *lookup, const char *text)
+{
+	struct rh_json *object = NULL;
+	int r = rh_json_parse(text, strlen(text), &object, NULL);
+
+	if (r == 0)
+		r = rh_found_take(object, &lookup->found);
+	lookup->object = r == 0 ? lookup->found->object : NULL;
+	return r;
+}
+
 static int received_make_lookups(struct rh_received *received, const struct received_lookups *sent)
 {
 	int r = sent->count > 0 ? rh_lookups_new(received->job, &received->lookups) : 0;
@@ -252,7 +264,7 @@ static int received_make_lookups(struct rh_received *received, const struct rece
 
 		lookup->state = sent->states[i];
 		if (sent->texts[i])
-			r = rh_json_parse(sent->texts[i], strlen(sent->texts[i]), &lookup->object, NULL);
+			r = received_find(lookup, sent->texts[i]);
 	}
 	return r;
 }

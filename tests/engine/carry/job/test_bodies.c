@@ -2,6 +2,7 @@
 /* Jobs whose replica types come from their plugin: tests/abi/expand.c. */
 #include <string.h>
 
+#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
 
 static const struct rh_resource bodies_runtimes = {"example.org/v1alpha1", "NodesRuntime", "nodesruntimes"};
@@ -110,6 +111,80 @@ static void test_bodies__refused(void **state)
 	sim_assert(&sim, "r", "Created | node-0 Pending");
 }
 
+/* No tree of the job is left, as after a while without work. @param has_text whether its text is */
+static void bodies_evict(struct sim *sim, bool has_text)
+{
+	const struct rh_entry *entry = rh_map_get(sim->engine->entries, "nodesjob-controller/default/r");
+
+	assert_non_null(entry);
+	rh_engine_rest(sim->engine);
+	assert_null(entry->job);
+	assert_int_equal(entry->tree.text != NULL, has_text);
+	assert_non_null(entry->tree.expansion);
+}
+
+/* The job "r" of two nodes is refused and has to go on; a third node comes when it is corrected. */
+static void bodies_refuse_evicted(struct sim *sim, bool has_text)
+{
+	bodies_evict(sim, has_text);
+	sim_patch(sim, "r", "{'spec':{'trainer':{'numNodes':-1}}}");
+	sim_settle(sim);
+	assert_int_equal(sim_assert_event(sim, "Warning NodesJobFailedValidation"), 1);
+	bodies_evict(sim, has_text);
+	sim_delete_pod(sim, "r-node-1", 0);
+	sim_wait(sim, 60);
+	sim_assert(sim, "r", "Created | node-0 Pending, node-1 Pending");
+	sim_patch(sim, "r", "{'spec':{'trainer':{'numNodes':3}}}");
+	sim_wait(sim, 60);
+	sim_assert(sim, "r", "Created | node-0 Pending, node-1 Pending, node-2 Pending");
+}
+
+/* A job that was evicted when it is edited still has the replica types that it had. */
+static void test_bodies__refused_when_evicted(void **state)
+{
+	auto_sim sim = {0};
+
+	bodies_open(&sim, state);
+	bodies_runtime(&sim, RH_VERB_CREATE, BODIES_NODE("blue"));
+	bodies_create(&sim, ",'trainer':{'numNodes':2}");
+	bodies_refuse_evicted(&sim, true);
+	sim_delete(&sim, "r");
+	sim_wait(&sim, 60);
+	assert_int_equal(sim.engine->trees.text_bytes, 0);
+}
+
+/* Likewise one that is large: nothing but its name and its replica types were kept. */
+static void test_bodies__refused_when_unread(void **state)
+{
+	auto_sim sim = {0};
+	rh_auto_free char *command = rh_alloc(RH_TREES_TEXT_WEIGHT + 1);
+	rh_auto_free char *spec = NULL;
+
+	assert_non_null(command);
+	memset(command, 'x', RH_TREES_TEXT_WEIGHT);
+	spec = rh_asprintf(",'trainer':{'numNodes':2,'command':['%s']}", command);
+	assert_non_null(spec);
+	bodies_open(&sim, state);
+	bodies_runtime(&sim, RH_VERB_CREATE, BODIES_NODE("blue"));
+	bodies_create(&sim, spec);
+	bodies_refuse_evicted(&sim, false);
+}
+
+/* A new job of the same name has nothing of the one before. */
+static void test_bodies__another_job(void **state)
+{
+	auto_sim sim = {0};
+
+	bodies_open(&sim, state);
+	bodies_runtime(&sim, RH_VERB_CREATE, BODIES_NODE("blue"));
+	bodies_create(&sim, ",'trainer':{'numNodes':2}");
+	bodies_evict(&sim, true);
+	sim_delete(&sim, "r");
+	bodies_create(&sim, ",'trainer':{'numNodes':-1}");
+	sim_wait(&sim, 60);
+	sim_assert(&sim, "r", "Created Failed | ");
+}
+
 static void test_bodies__refused_at_once(void **state)
 {
 	auto_sim sim = {0};
@@ -159,6 +234,9 @@ int main(void)
 			cmocka_unit_test_prestate(test_bodies__a_job_runs, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__it_changes, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__refused, &places[i]),
+			cmocka_unit_test_prestate(test_bodies__refused_when_evicted, &places[i]),
+			cmocka_unit_test_prestate(test_bodies__refused_when_unread, &places[i]),
+			cmocka_unit_test_prestate(test_bodies__another_job, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__refused_at_once, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__hostile, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__policy, &places[i]),
