@@ -132,7 +132,7 @@ def document(data):
 
 def write(out, name, tar, time):
     machine = MACHINES.get(platform.machine(), platform.machine())
-    layer = gzip.compress(tar, compresslevel=9, mtime=0)
+    layer = gzip.compress(tar, compresslevel=6, mtime=0)
     config = {"architecture": machine, "os": "linux",
               "config": {"User": f"{USER}:{USER}", "Entrypoint": ["/usr/bin/roundhouse"], "Cmd": ["controller"],
                          "Env": ["PATH=/usr/bin", f"SSL_CERT_FILE={AUTHORITIES}",

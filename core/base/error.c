@@ -23,6 +23,8 @@ int rh_error_set(struct rh_error *err, int code, const char *file, int line, con
 	else if ((size_t)length >= sizeof(message))
 		rh_mark_cut(message, sizeof(message));
 	err->code = code;
+	err->topic = RH_ERROR_OTHER;
+	err->context = 0;
 	err->file = file;
 	err->line = line;
 	rh_copy(err->message, sizeof(err->message), message);
@@ -40,6 +42,7 @@ int rh_wrap(struct rh_error *err, int code, const char *fmt, ...)
 	va_start(args, fmt);
 	length = vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
+	err->context = length >= 0 && (size_t)length + strlen(": ") < sizeof(message) ? length + (int)strlen(": ") : 0;
 	if (length >= 0 && (size_t)length < sizeof(message))
 		length += snprintf(message + length, sizeof(message) - (size_t)length, ": %s", err->message);
 	if (length >= 0 && (size_t)length >= sizeof(message))
@@ -47,6 +50,17 @@ int rh_wrap(struct rh_error *err, int code, const char *fmt, ...)
 	err->code = code;
 	rh_copy(err->message, sizeof(err->message), message);
 	return code;
+}
+
+void rh_error_set_topic(struct rh_error *err, enum rh_error_topic topic)
+{
+	if (err)
+		err->topic = topic;
+}
+
+const char *rh_error_reason(const struct rh_error *err)
+{
+	return err->message + err->context;
 }
 
 const char *rh_status_name(int code)

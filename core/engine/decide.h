@@ -9,9 +9,6 @@
 #include "engine/plan.h"
 #include "engine/world.h"
 
-/** The text between V1's message and the first fault in the message of a Failed condition. */
-#define RH_FIRST_FAULT " First fault: "
-
 /**
  * Decide about one job. The same world always gives the same plan. Carrying out the plan and deciding again converges:
  * after finitely many rounds the plan is empty.

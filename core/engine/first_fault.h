@@ -22,8 +22,9 @@ struct rh_first_fault {
 	int32_t blame;     /**< enum rh_blame */
 	int32_t rank;      /**< of the process in the replica that failed, as it names itself; else -1 */
 	int32_t attempt;
-	int64_t at;    /**< microseconds */
-	int64_t until; /**< latest time to judge a fault that looks like a consequence; 0: at once. Microseconds */
+	int32_t message_offset; /**< bytes of the Failed condition's message before the fault; 0: it has none yet */
+	int64_t at;             /**< microseconds */
+	int64_t until;          /**< latest time to judge a fault that looks like a consequence; 0: at once. Microseconds */
 };
 
 /** Free what @p fault holds and make it empty. */

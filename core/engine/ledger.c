@@ -13,9 +13,10 @@ static bool fault_equal(const struct rh_first_fault *a, const struct rh_first_fa
 		return !a->type && !b->type;
 	return a->index == b->index && a->exit_code == b->exit_code && a->attempt == b->attempt && a->at == b->at &&
 	       a->blame == b->blame && a->rank == b->rank && a->until == b->until &&
-	       rh_text_equal(a->reported_by, b->reported_by) && strcmp(a->type, b->type) == 0 &&
-	       strcmp(a->pod, b->pod) == 0 && strcmp(a->node, b->node) == 0 && strcmp(a->container, b->container) == 0 &&
-	       strcmp(a->reason, b->reason) == 0 && strcmp(a->last_lines, b->last_lines) == 0;
+	       a->message_offset == b->message_offset && rh_text_equal(a->reported_by, b->reported_by) &&
+	       strcmp(a->type, b->type) == 0 && strcmp(a->pod, b->pod) == 0 && strcmp(a->node, b->node) == 0 &&
+	       strcmp(a->container, b->container) == 0 && strcmp(a->reason, b->reason) == 0 &&
+	       strcmp(a->last_lines, b->last_lines) == 0;
 }
 
 static void ledger_type_deinit(struct rh_ledger_type *type)

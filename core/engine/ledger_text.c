@@ -125,6 +125,8 @@ static int ledger_put_blame(struct rh_json *entry, const struct rh_first_fault *
 		return RH_ENOMEM;
 	if (fault->until > 0 && rh_json_set_string(entry, "until", rh_time_format_micro(fault->until, until)) < 0)
 		return RH_ENOMEM;
+	if (fault->message_offset > 0 && rh_json_set_integer(entry, "messageOffset", fault->message_offset) < 0)
+		return RH_ENOMEM;
 	return fault->reported_by ? ledger_put_text(entry, "reportedBy", fault->reported_by) : 0;
 }
 
@@ -283,6 +285,7 @@ static int ledger_get_fault(const struct rh_json *entry, struct rh_first_fault *
 		fault->until = 0;
 	fault->index = (int32_t)ledger_get_count(entry, "index", INT32_MAX);
 	fault->attempt = (int32_t)ledger_get_count(entry, "attempt", INT32_MAX);
+	fault->message_offset = (int32_t)ledger_get_count(entry, "messageOffset", INT32_MAX);
 	fault->exit_code = -1;
 	if (rh_json_integer(rh_json_get(entry, "exitCode"), &code) && code >= 0 && code <= INT32_MAX)
 		fault->exit_code = (int32_t)code;

@@ -38,6 +38,7 @@ struct rh_run_fault {
 	const char *blame;     /**< rh_blame_name() */
 	int64_t at;            /**< wall-clock microseconds; 0: it has not ended */
 	const char *text;      /**< description in one sentence */
+	size_t message_offset; /**< bytes of the Failed condition's message that say why the job failed; 0: all */
 	const char *lines;     /**< its traceback or its last lines, unchanged; "" for none */
 };
 

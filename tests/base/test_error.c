@@ -129,6 +129,46 @@ static void test_error__wrap_cuts_too(void **state)
 	assert_int_equal(strlen(err.message), RH_ERROR_MESSAGE_SIZE - 1);
 }
 
+static void test_error__the_topic_stays_until_the_next_failure(void **state)
+{
+	struct rh_error err = {0};
+
+	(void)state;
+	rh_error_set_topic(NULL, RH_ERROR_UTF8);
+	rh_fail(&err, RH_EPLUGIN, "edit(): not a field of yours");
+	assert_int_equal(err.topic, RH_ERROR_OTHER);
+	rh_error_set_topic(&err, RH_ERROR_CORE_FIELD);
+	rh_wrap(&err, RH_EPLUGIN, "plugin %s", "p");
+	assert_int_equal(err.topic, RH_ERROR_CORE_FIELD);
+	rh_fail(&err, RH_EIO, "something else");
+	assert_int_equal(err.topic, RH_ERROR_OTHER);
+}
+
+/* The reason may have colons, and quote what looks like the context. */
+static void test_error__the_reason_is_what_was_wrapped_last(void **state)
+{
+	struct rh_error err = {0};
+
+	(void)state;
+	rh_fail(&err, RH_EINVAL, "plugin p, pod(): inner");
+	assert_string_equal(rh_error_reason(&err), "plugin p, pod(): inner");
+	rh_wrap(&err, RH_EINVAL, "no JSON");
+	rh_wrap(&err, RH_EINVAL, "job %s", "a: plugin p, pod(): b");
+	assert_string_equal(rh_error_reason(&err), "no JSON: plugin p, pod(): inner");
+}
+
+/* A context that leaves no room for the message is the message. */
+static void test_error__the_reason_of_a_cut_context(void **state)
+{
+	char text[RH_ERROR_MESSAGE_SIZE];
+	struct rh_error err = {0};
+
+	(void)state;
+	rh_fail(&err, RH_EINVAL, "inner");
+	rh_wrap(&err, RH_EINVAL, "%s", test_error_repeat(text, 'y', RH_ERROR_MESSAGE_SIZE - 1));
+	assert_ptr_equal(rh_error_reason(&err), err.message);
+}
+
 static void test_error__status_names(void **state)
 {
 	(void)state;
@@ -159,6 +199,9 @@ int main(void)
 		cmocka_unit_test(test_error__longer_messages_are_cut_with_dots),
 		cmocka_unit_test(test_error__a_cut_leaves_characters_whole),
 		cmocka_unit_test(test_error__wrap_cuts_too),
+		cmocka_unit_test(test_error__the_topic_stays_until_the_next_failure),
+		cmocka_unit_test(test_error__the_reason_is_what_was_wrapped_last),
+		cmocka_unit_test(test_error__the_reason_of_a_cut_context),
 		cmocka_unit_test(test_error__status_names),
 	};
 

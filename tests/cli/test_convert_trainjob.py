@@ -55,7 +55,7 @@ def pod(job):
 def documents(folder):
     """-> the jobs of all goldens"""
     for path in sorted((TESTS / "goldens" / folder).glob("*.yaml")):
-        for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+        for document in yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader):
             job = document.get("job", document) if document else {}
             if job.get("apiVersion") == "kubeflow.org/v1":
                 yield job
@@ -442,9 +442,9 @@ class Back(Case):
 
     @classmethod
     def setUpClass(cls):
-        cls.runtimes = [*yaml.safe_load_all((TRAINER / "runtimes.yaml").read_text(encoding="utf-8"))]
+        cls.runtimes = [*yaml.load_all((TRAINER / "runtimes.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)]
         cls.jobs = {job["metadata"]["name"]: job
-                    for job in yaml.safe_load_all((TRAINER / "jobs.yaml").read_text(encoding="utf-8"))}
+                    for job in yaml.load_all((TRAINER / "jobs.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)}
 
     def back(self, name):
         (job,), notes = convert([self.jobs[name], *(runtime for runtime in self.runtimes if self.is_of(name, runtime))])

@@ -25,7 +25,7 @@ READER = "reader"
 
 
 def documents(path):
-    return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
+    return [document for document in yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if document]
 
 
 def golden_jobs(with_jax=True):

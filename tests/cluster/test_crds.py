@@ -49,7 +49,7 @@ def yaml_files(folder):
 def golden_jobs(kinds=KINDS):
     """-> (file name, job) of all jobs that V1 took, of these kinds."""
     for path in yaml_files("objects") + yaml_files("lives"):
-        document = yaml.safe_load(path.read_text())
+        document = yaml.load(path.read_text(), yaml.CSafeLoader)
         job = document.get("job", document)
         if job["kind"] in kinds:
             yield path.name, job
@@ -173,7 +173,7 @@ class Rules:
         messages = json.loads((GOLDENS / "invalid" / "messages.json").read_text())
         for path in yaml_files("invalid"):
             with self.subTest(path.stem):
-                answer = self.try_job(yaml.safe_load(path.read_text()))
+                answer = self.try_job(yaml.load(path.read_text(), yaml.CSafeLoader))
                 self.assert_refused(answer)
                 for field, detail in self.of_v1(messages[path.stem]):
                     self.assertIn(field, answer.message)
@@ -448,7 +448,7 @@ class Stored:
 
     @staticmethod
     def bad_jobs():
-        goldens = [yaml.safe_load(path.read_text()) for path in yaml_files("invalid")
+        goldens = [yaml.load(path.read_text(), yaml.CSafeLoader) for path in yaml_files("invalid")
                    if path.stem != "bad-replicas-string"]
         return goldens + [copy.deepcopy(case.job) for case in crd_cases.CASES if case.stored]
 

@@ -102,7 +102,7 @@ def make_plugin_image():
 
 
 def without_crds(manifests):
-    return yaml.safe_dump_all(one for one in yaml.safe_load_all(manifests) if one
+    return yaml.safe_dump_all(one for one in yaml.load_all(manifests, yaml.CSafeLoader) if one
                               and one["kind"] != "CustomResourceDefinition")
 
 

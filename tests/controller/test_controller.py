@@ -34,7 +34,7 @@ class Objects(Case):
 
     def check(self, name, path, entries):
         want = compare_objects.load(path)
-        body = yaml.safe_load((GOLDENS / "objects" / f"{name}.yaml").read_text())
+        body = yaml.load((GOLDENS / "objects" / f"{name}.yaml").read_text(), yaml.CSafeLoader)
         plural = body["kind"].lower() + "s"
         made = self.create(body, plural)
         uid = made["metadata"]["uid"]
@@ -149,7 +149,7 @@ class Controllers(Case):
 
     def wrong_kubeconfig(self, name, user=None, **cluster):
         """-> a kubeconfig with other credentials, or another address"""
-        config = yaml.safe_load(pathlib.Path(self.api.kubeconfig).read_text())
+        config = yaml.load(pathlib.Path(self.api.kubeconfig).read_text(), yaml.CSafeLoader)
         config["users"][0]["user"] = user or config["users"][0]["user"]
         config["clusters"][0]["cluster"].update(cluster)
         path = self.folder / name
@@ -295,7 +295,7 @@ class Rights(Case):
         path = self.folder / "team.kubeconfig"
         self.api.write_kubeconfig(path, {"token": self.api.kubectl("create", "token", "roundhouse", "-n",
                                                                    "team").stdout.strip()})
-        arguments = next(o for o in yaml.safe_load_all(objects) if o
+        arguments = next(o for o in yaml.load_all(objects, yaml.CSafeLoader) if o
                          and o["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
         flags = [word for word in arguments["args"][1:] if "log-format" not in word]
         environment = {one["name"]: one.get("value", "team") for one in arguments.get("env", [])}
@@ -340,7 +340,7 @@ class Rights(Case):
                 self.set_phase(pod, phase, good=(200, 404))  # the job may have succeeded, and cleaned up
 
     def test_rights_are_enough_and_needed(self):
-        goldens = [yaml.safe_load((GOLDENS / "objects" / f"{name}.yaml").read_text())
+        goldens = [yaml.load((GOLDENS / "objects" / f"{name}.yaml").read_text(), yaml.CSafeLoader)
                    for name in ("mpi-2w", "pt-elastic-etcd-hpa", "tf-ps")]
         with self.controller("--leader-election-namespace=roundhouse", kubeconfig=self.account()) as controller:
             controller.wait_for_log("this instance works now")

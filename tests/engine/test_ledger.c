@@ -35,6 +35,7 @@ static void ledger_fill_fault(struct rh_first_fault *fault, const char *last_lin
 	fault->rank = 3;
 	fault->until = WORLDS_NOW + 6;
 	fault->attempt = 2;
+	fault->message_offset = 52;
 	fault->at = WORLDS_NOW + 5;
 }
 
@@ -129,6 +130,9 @@ static void test_ledger__equal(void **state)
 	copy.fault.at++;
 	assert_false(rh_ledger_equal(&full, &copy));
 	copy.fault.at--;
+	copy.fault.message_offset++;
+	assert_false(rh_ledger_equal(&full, &copy));
+	copy.fault.message_offset--;
 	copy.fault.blame = RH_BLAME_CAUSE;
 	assert_false(rh_ledger_equal(&full, &copy));
 	copy.fault.blame = full.fault.blame;
@@ -163,7 +167,8 @@ static void test_ledger__text(void **state)
 		"\"Master\":{\"restarts\":{\"job\":1}}},\"fault\":{\"type\":\"Worker\",\"index\":1,\"attempt\":2,"
 		"\"exitCode\":137,\"at\":\"2026-01-01T00:00:00.000005Z\",\"pod\":\"j-worker-1\",\"node\":\"n1\","
 		"\"container\":\"pytorch\",\"reason\":\"Error\",\"class\":\"hung\",\"rank\":3,"
-		"\"until\":\"2026-01-01T00:00:00.000006Z\",\"reportedBy\":\"Worker-0: late\",\"lastLines\":\"boom\"},"
+		"\"until\":\"2026-01-01T00:00:00.000006Z\",\"messageOffset\":52,\"reportedBy\":\"Worker-0: "
+		"late\",\"lastLines\":\"boom\"},"
 		"\"counted\":[\"u1\",\"waiting/u2\"]}");
 	ledger_annotate(worlds, text);
 	assert_int_equal(rh_ledger_read(worlds->job, &again), 0);

@@ -169,7 +169,7 @@ def main(argv):
     for f in sorted(glob.glob(os.path.join(folder, pattern + ".yaml"))):
         name = os.path.basename(f)[:-5]
         with open(f) as a, open(f[:-5] + ".v1.json") as b:
-            life, want = yaml.safe_load(a), steady(json.load(b))
+            life, want = yaml.load(a, yaml.CSafeLoader), steady(json.load(b))
 
         def unlike(got, part, below=""):
             got = steady(json.loads(json.dumps(got)))

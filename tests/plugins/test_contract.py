@@ -35,7 +35,7 @@ def jobs(kind, paths):
     """Every job of that kind, and its variants where it has the field that one changes."""
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            for job in yaml.safe_load_all(file):
+            for job in yaml.load_all(file, yaml.CSafeLoader):
                 if not job or job["kind"] != kind:
                     continue
                 yield job

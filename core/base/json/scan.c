@@ -154,25 +154,30 @@ static int scan_escape(struct rh_json_scan *scan)
 	return 0;
 }
 
+static int scan_refuse_bytes(struct rh_json_scan *scan)
+{
+	int r = scan_fail(scan, "bytes that are not UTF-8");
+
+	rh_error_set_topic(scan->err, RH_ERROR_UTF8);
+	return r;
+}
+
 /* Pass over characters up to the next quote or backslash. */
 static int scan_plain(struct rh_json_scan *scan)
 {
 	const char *at = scan->text + scan->at, *end = scan->text + scan->end;
-	const char *what = NULL;
+	size_t step = 1;
 
-	while (at < end && *at != '"' && *at != '\\' && !what) {
-		unsigned char c = (unsigned char)*at;
-		size_t step = c < 0x80 ? 1 : rh_utf8_length(at, (size_t)(end - at));
-
-		if (c < 0x20)
-			what = "a control character in a string must be written as an escape";
-		else if (step == 0)
-			what = "bytes that are not UTF-8";
-		else
-			at += step;
+	while (at < end && *at != '"' && *at != '\\' && (unsigned char)*at >= 0x20 && step > 0) {
+		step = (unsigned char)*at < 0x80 ? 1 : rh_utf8_length(at, (size_t)(end - at));
+		at += step;
 	}
 	scan->at = (size_t)(at - scan->text);
-	return what ? scan_fail(scan, what) : 0;
+	if (step == 0)
+		return scan_refuse_bytes(scan);
+	if (at < end && (unsigned char)*at < 0x20)
+		return scan_fail(scan, "a control character in a string must be written as an escape");
+	return 0;
 }
 
 /* A string whose opening quote is next. */

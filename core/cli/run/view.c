@@ -14,7 +14,6 @@
 #include "cli/run/screen/screen.h"
 #include "cli/run/screen/status.h"
 #include "cli/run/screen/table.h"
-#include "engine/decide.h"
 #include "job/status/shown.h"
 #include "job/status/status.h"
 #include "local/devices/gpus.h"
@@ -248,16 +247,19 @@ static const struct rh_json *view_condition(const struct rh_json *job)
 }
 
 /* The message of a Failed condition without the first fault, which the end of the run shows in full. */
-static const char *view_reason(const struct rh_text_view *view, struct rh_str *buffer)
+static const char *view_reason(const struct rh_text_view *view, const struct rh_run_fault *fault, struct rh_str *buffer)
 {
 	const char *message = rh_str_text(&view->shown_message);
-	const char *fault = strstr(message, RH_FIRST_FAULT);
+	size_t length = strlen(message);
 
-	rh_str_append_bytes(buffer, message, fault ? (size_t)(fault - message) : strlen(message));
+	if (fault && fault->message_offset > 0 && fault->message_offset < length)
+		length = fault->message_offset;
+	rh_str_append_bytes(buffer, message, length);
 	return rh_str_text(buffer);
 }
 
-static void view_transition(struct rh_text_view *view, const char *name, const struct rh_json *condition)
+static void view_transition(struct rh_text_view *view, const char *name, const struct rh_json *condition,
+                            const struct rh_run_fault *fault)
 {
 	const char *type = rh_json_string_at(condition, "type");
 	const char *message = rh_json_string_at(condition, "message");
@@ -278,11 +280,11 @@ static void view_transition(struct rh_text_view *view, const char *name, const s
 	rh_str_clear(&view->shown_message);
 	rh_str_append(&view->shown_message, message ? message : "");
 	if (failed && view->quiet)
-		rh_str_appendf(&view->failure, "%s\n", view_reason(view, &reason));
+		rh_str_appendf(&view->failure, "%s\n", view_reason(view, fault, &reason));
 	if (view->quiet)
 		return;
 	rh_str_appendf(&text, "%s: %s: %s", name, type,
-	               failed ? view_reason(view, &reason) : rh_str_text(&view->shown_message));
+	               failed ? view_reason(view, fault, &reason) : rh_str_text(&view->shown_message));
 	view_print(view, failed ? "\033[31m" : "\033[1m", rh_str_text(&text));
 }
 
@@ -293,12 +295,11 @@ static void view_job(void *arg, const struct rh_json *job, const struct rh_run_f
 	const char *name = rh_json_string_at(job, "metadata.name");
 	const char *type = rh_json_string_at(condition, "type");
 
-	(void)fault; /* it is shown at the end */
 	if (!name || !type)
 		return;
 	view_see_job(view, job, type);
 	if (!rh_text_equal(rh_map_get(view->states, name), type))
-		view_transition(view, name, condition);
+		view_transition(view, name, condition, fault);
 	rh_live_show(&view->live);
 }
 

@@ -153,31 +153,37 @@ static void call_report_difference(struct rh_board *board, const char *one, cons
 	             rh_str_text(&first), rh_str_text(&second));
 }
 
-/** The message without the names of job, plugin and operation, which every finding has. */
-static const char *call_reason(const struct rh_error *error)
+/** @return the check that an answer fails by what its error is about; RH_CHECK_COUNT: by none of its own */
+static enum rh_check call_check_of(const struct rh_call *call, enum rh_error_topic topic)
 {
-	const char *plugin = strstr(error->message, ": plugin ");
-	const char *operation = plugin ? strstr(plugin, "(): ") : NULL;
-
-	return operation ? operation + strlen("(): ") : error->message;
+	switch (topic) {
+	case RH_ERROR_CORE_FIELD:
+		return RH_CHECK_CORE;
+	case RH_ERROR_UTF8:
+		return RH_CHECK_TEXTS;
+	case RH_ERROR_IDENTITY:
+		return RH_CHECK_OBJECTS;
+	case RH_ERROR_ENV_SIZE:
+		return call->small ? RH_CHECK_ENV : RH_CHECK_COUNT;
+	case RH_ERROR_OTHER:
+	case RH_ERROR_DEFINITION:
+		break;
+	}
+	return RH_CHECK_COUNT;
 }
 
 /** The host did not take an answer about a job that validate() accepts. */
 static void call_report_error(const struct rh_call *call, const struct rh_answer *answer)
 {
-	const char *message = call_reason(&answer->error);
+	/* every finding has the names of job, plugin and operation already */
+	const char *message = rh_error_reason(&answer->error);
+	enum rh_check check = call_check_of(call, answer->error.topic);
 	struct rh_board *board = call->board;
 
 	if (answer->result == RH_ENOMEM)
 		rh_board_add(board, RH_CHECK_MEMORY, "it runs out of memory: %s", message);
-	else if (answer->result == RH_EPLUGIN && strstr(message, "is the core's"))
-		rh_board_add(board, RH_CHECK_CORE, "%s", message);
-	else if (answer->result == RH_EPLUGIN && strstr(message, "UTF-8"))
-		rh_board_add(board, RH_CHECK_TEXTS, "%s", message);
-	else if (answer->result == RH_EPLUGIN && strstr(message, "metadata.name is missing"))
-		rh_board_add(board, RH_CHECK_OBJECTS, "%s", message);
-	else if (call->small && strstr(message, "and Linux takes"))
-		rh_board_add(board, RH_CHECK_ENV, "%s", message);
+	else if (check != RH_CHECK_COUNT)
+		rh_board_add(board, check, "%s", message);
 	else if (answer->result == RH_EPLUGIN && call->small)
 		rh_board_add(board, RH_CHECK_ANSWERS, "%s", message);
 	else if (call->small)

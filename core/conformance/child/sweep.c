@@ -423,12 +423,10 @@ static int sweep_add_jobs(struct sweep *sweep, struct rh_error *err)
 /** @return 1 when the plugin is loaded, 0 when it was refused: that is a finding */
 static int sweep_load(struct sweep *sweep, struct rh_error *err)
 {
-	static const char texts[] = "spec_schema|cel_rules|columns|rbac_rules|contract";
 	struct rh_board *board = sweep->board;
 	struct rh_plugin_info info = {0};
 	struct rh_error why = {0};
 	int r = rh_host_new(sweep->how->config, &sweep->host, err);
-	bool of_kind = false;
 
 	if (r < 0)
 		return r;
@@ -445,12 +443,7 @@ static int sweep_load(struct sweep *sweep, struct rh_error *err)
 		rh_copy(board->release, sizeof(board->release), info.release);
 		return 1;
 	}
-	for (const char *word = texts; *word && !of_kind; word += strcspn(word, "|") + (word[strcspn(word, "|")] == '|')) {
-		rh_auto_free char *name = rh_strndup(word, strcspn(word, "|"));
-
-		of_kind = name && strstr(why.message, name);
-	}
-	rh_board_add(board, of_kind ? RH_CHECK_DEFINITION : RH_CHECK_LOAD, "%s", why.message);
+	rh_board_add(board, why.topic == RH_ERROR_DEFINITION ? RH_CHECK_DEFINITION : RH_CHECK_LOAD, "%s", why.message);
 	return 0;
 }
 

@@ -516,21 +516,13 @@ static void fault_print_missed(const struct rh_first_fault *fault, struct rh_str
 	rh_str_append_line(out, fault->reported_by, strlen(fault->reported_by), FAULT_LINE_MAX);
 }
 
-void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out)
+static void fault_print(const struct rh_decision *decision, struct rh_str *out)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
-	const struct rh_pod *bare;
+	const struct rh_pod *bare = fault_bare_pod(decision);
+	size_t alike = fault_count_alike(decision, bare);
 	char at[RH_TIME_SIZE];
-	size_t alike;
 
-	if (!fault_is_current(decision))
-		return;
-	bare = fault_bare_pod(decision);
-	alike = fault_count_alike(decision, bare);
-	/* V1's messages about limits have no full stop. */
-	if (out->length > 0 && out->data[out->length - 1] != '.')
-		rh_str_append(out, ".");
-	rh_str_append(out, RH_FIRST_FAULT);
 	if (alike > 1)
 		rh_str_appendf(out, "unknown: %zu replicas failed alike in the same second, one of them ", alike);
 	rh_str_appendf(out, "%s-%" PRId32 " (pod %s", fault->type, fault->index, fault->pod);
@@ -554,4 +546,19 @@ void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *ou
 		rh_str_append(out, FAULT_BARE);
 	else
 		fault_print_informative(fault, out);
+}
+
+size_t rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out)
+{
+	size_t before;
+
+	if (!fault_is_current(decision))
+		return 0;
+	/* V1's messages about limits have no full stop. */
+	if (out->length > 0 && out->data[out->length - 1] != '.')
+		rh_str_append(out, ".");
+	before = out->length;
+	rh_str_append(out, " First fault: ");
+	fault_print(decision, out);
+	return before;
 }

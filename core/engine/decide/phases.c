@@ -136,9 +136,12 @@ static int phase_fail(struct rh_decision *decision, bool warning, const char *wo
 {
 	struct rh_verdict whole = *why;
 	rh_auto_str text = {0};
+	size_t before;
 
 	rh_str_append(&text, why->message);
-	rh_decide_print_fault(decision, &text);
+	before = rh_decide_print_fault(decision, &text);
+	if (before > 0)
+		decision->plan->ledger.fault.message_offset = (int32_t)before;
 	whole.message = (char *)(uintptr_t)rh_str_text(&text);
 	if (text.failed || phase_emit_exits(decision) < 0 || phase_end_restarting(decision) < 0 ||
 	    rh_decide_conclude(decision, RH_CONDITION_FAILED, word, &whole) < 0)

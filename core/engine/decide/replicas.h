@@ -35,8 +35,11 @@ int rh_decide_fault_judge(struct rh_decision *decision);
  * that it is the last end of a restarted container. @return 0 or RH_ENOMEM
  */
 int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end end);
-/** Append " First fault: …" when the ledger has a fault of the running attempt. */
-void rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out);
+/**
+ * Append " First fault: …" when the ledger has a fault of the running attempt.
+ * @return how many bytes @p out has before it; 0: there is no fault
+ */
+size_t rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out);
 
 /** Find out which restarts the plugin wants, and which of them begin in this pass. @return 0 or RH_ENOMEM */
 int rh_decide_requested(struct rh_decision *decision);

@@ -233,7 +233,7 @@ static int restart_emit_job(struct rh_decision *decision, size_t trigger)
 	else
 		rh_str_appendf(&message, "job %s is restarting because %s replica(s) failed.", job->name,
 		               rh_decision_spec(decision, trigger, &index)->type);
-	rh_decide_print_fault(decision, &message);
+	(void)rh_decide_print_fault(decision, &message);
 	return restart_report(decision, &message, verdict);
 }
 
@@ -253,7 +253,7 @@ static int restart_report_requested(struct rh_decision *decision, const struct r
 		rh_str_appendf(&message, "%s %s is restarting %s-%" PRId32 ".", job->kind->kind, job->name, restart->type,
 		               restart->index);
 	if (!restart->type)
-		rh_decide_print_fault(decision, &message);
+		(void)rh_decide_print_fault(decision, &message);
 	decision->begun = true;
 	return restart_report(decision, &message, (struct rh_verdict){.verdict = RH_VERDICT_RESTARTING});
 }

@@ -65,6 +65,12 @@ static int ops_begin(struct ops_call *call, const struct rh_snapshot *snapshot, 
 	return 0;
 }
 
+/** Put the names of job, plugin and operation in front of a message. @return RH_EPLUGIN */
+static int ops_name(const struct ops_call *call, struct rh_error *err)
+{
+	return rh_wrap(err, RH_EPLUGIN, "%s: plugin %s, %s", call->object, call->slot->name, call->name);
+}
+
 /**
  * Free the data of the call, and return its status. The plugin may have ignored an error that a service returned, or
  * taken a text for absent that got no memory; then whatever it did is not to be used.
@@ -80,11 +86,12 @@ static int ops_end(struct ops_call *call, int32_t result, struct rh_error *err)
 		return rh_fail_oom(err);
 	if (result == 0 && reply->status == 0)
 		return 0;
+	if (reply->status != 0 && err)
+		*err = reply->error;
 	if (reply->status == RH_EINVAL || reply->status == RH_ENOMEM)
-		return rh_fail(err, reply->status, "%s: %s", call->object, reply->error.message);
+		return rh_wrap(err, reply->status, "%s", call->object);
 	if (reply->status != 0)
-		return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, %s: %s", call->object, reply->plugin, call->name,
-		               reply->error.message);
+		return ops_name(call, err);
 	if (result == RH_ENOMEM)
 		return rh_fail_oom(err);
 	return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, %s returned %" PRId32 " without saying why", call->object,
@@ -340,10 +347,11 @@ static bool ops_can_make(const struct rh_slot *slot)
 static int ops_check_makers(const struct ops_call *call, const struct rh_json *objects, struct rh_error *err)
 {
 	for (const struct rh_json *object = rh_json_first(objects); object; object = rh_json_next(object)) {
-		if (rh_keep_read(object).random > 0 && !ops_can_make(call->slot))
-			return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, objects(): %s %s has random_bytes, and there is no make()",
-			               call->object, call->slot->name, rh_json_string_at(object, "kind"),
-			               rh_json_string_at(object, "metadata.name"));
+		if (rh_keep_read(object).random == 0 || ops_can_make(call->slot))
+			continue;
+		(void)rh_fail(err, RH_EPLUGIN, "%s %s has random_bytes, and there is no make()",
+		              rh_json_string_at(object, "kind"), rh_json_string_at(object, "metadata.name"));
+		return ops_name(call, err);
 	}
 	return 0;
 }
@@ -398,10 +406,10 @@ static int ops_expand(const struct rh_snapshot *shown, struct rh_findings *findi
 	r = r == 0 ? ops_end(&call, result, err) : r;
 	if (r == 0 && findings->failed)
 		r = rh_fail_oom(err);
-	if (r == 0 && !*ret_expansion && rh_findings_errors(findings) == 0)
-		r = rh_fail(err, RH_EPLUGIN, "%s: plugin %s, expand(): it neither gave an expansion() nor refused the job",
-		            call.object, call.slot->name);
-	return r;
+	if (r < 0 || *ret_expansion || rh_findings_errors(findings) > 0)
+		return r;
+	(void)rh_fail(err, RH_EPLUGIN, "it neither gave an expansion() nor refused the job");
+	return ops_name(&call, err);
 }
 
 /** rh_host_expand() of a job that is to be expanded. */
@@ -465,11 +473,12 @@ static bool ops_is_made(const struct rh_json *object, const struct rh_made *made
 static int ops_take_made(const struct ops_call *call, struct rh_json *objects, const struct rh_made *made,
                          struct rh_json **ret_object, struct rh_error *err)
 {
-	if (rh_json_size(objects) != 1 || !ops_is_made(rh_json_first(objects), made))
-		return rh_fail(err, RH_EPLUGIN, "%s: plugin %s, make(): it must answer with one object, %s %s", call->object,
-		               call->slot->name, made->kind, made->name);
-	*ret_object = rh_json_detach_item(objects, 0);
-	return 0;
+	if (rh_json_size(objects) == 1 && ops_is_made(rh_json_first(objects), made)) {
+		*ret_object = rh_json_detach_item(objects, 0);
+		return 0;
+	}
+	(void)rh_fail(err, RH_EPLUGIN, "it must answer with one object, %s %s", made->kind, made->name);
+	return ops_name(call, err);
 }
 
 static int ops_make(const struct rh_snapshot *snapshot, const struct rh_made *made, struct rh_json *objects,

@@ -31,12 +31,20 @@ static int reply_stick(struct rh_reply *reply, int code, const struct rh_error *
 	return code;
 }
 
-/** reply_stick() of RH_EPLUGIN in words that say what the plugin did wrong. */
-static int reply_blame(struct rh_reply *reply, const char *service, const char *what)
+/** reply_blame() of an error about a topic. */
+static int reply_blame_for(struct rh_reply *reply, const char *service, enum rh_error_topic topic, const char *what)
 {
 	struct rh_error error = {0};
 
-	return reply_stick(reply, rh_fail(&error, RH_EPLUGIN, "%s(): %s", service, what), &error);
+	(void)rh_fail(&error, RH_EPLUGIN, "%s(): %s", service, what);
+	rh_error_set_topic(&error, topic);
+	return reply_stick(reply, RH_EPLUGIN, &error);
+}
+
+/** reply_stick() of RH_EPLUGIN in words that say what the plugin did wrong. */
+static int reply_blame(struct rh_reply *reply, const char *service, const char *what)
+{
+	return reply_blame_for(reply, service, RH_ERROR_OTHER, what);
 }
 
 static int reply_oom(struct rh_reply *reply)
@@ -148,12 +156,11 @@ static int32_t reply_check_size(struct rh_reply *reply, const char *name, const 
 
 	if (bytes <= REPLY_ENV_MAX)
 		return 0;
-	return reply_stick(reply,
-	                   rh_fail(&error, RH_EINVAL,
-	                           "variable %s would have %zu bytes, and Linux takes %d: the job needs fewer replicas "
-	                           "(plugin %s)",
-	                           name, bytes, REPLY_ENV_MAX, reply->plugin),
-	                   &error);
+	(void)rh_fail(&error, RH_EINVAL,
+	              "variable %s would have %zu bytes, and Linux takes %d: the job needs fewer replicas (plugin %s)",
+	              name, bytes, REPLY_ENV_MAX, reply->plugin);
+	rh_error_set_topic(&error, RH_ERROR_ENV_SIZE);
+	return reply_stick(reply, RH_EINVAL, &error);
 }
 
 int32_t rh_reply_env(struct rh_reply *reply, const char *container, const char *name, const char *value)
@@ -207,17 +214,20 @@ static int reply_parse(struct rh_reply *reply, const char *service, const char *
 	return r < 0 ? reply_stick(reply, r, &error) : 0;
 }
 
-/** @return what is wrong with an edit at @p path, or NULL */
-static const char *reply_judge_edit(const struct rh_reply *reply, const char *path)
+/** @return 0, or RH_EPLUGIN for a path that edit() does not take */
+static int reply_check_edit(struct rh_reply *reply, const char *path)
 {
 	if (!path)
-		return "the path is NULL";
+		return reply_blame(reply, "edit", "the path is NULL");
 	if (reply->operation == RH_OPERATION_POD)
-		return reply_is_below(path, reply_core_paths) ? "this part of a pod is the core's" : NULL;
+		return reply_is_below(path, reply_core_paths)
+		           ? reply_blame_for(reply, "edit", RH_ERROR_CORE_FIELD, "this part of a pod is the core's")
+		           : 0;
 	if (rh_json_size(reply->objects) == 0)
-		return "no object was named before";
-	return *path == '[' || reply_is_below(path, reply_object_paths) ? "this part of an object is given when it is named"
-	                                                                : NULL;
+		return reply_blame(reply, "edit", "no object was named before");
+	if (*path == '[' || reply_is_below(path, reply_object_paths))
+		return reply_blame(reply, "edit", "this part of an object is given when it is named");
+	return 0;
 }
 
 /** @return what edit() edits: the pod, or the object that was named last */
@@ -232,14 +242,11 @@ int32_t rh_reply_edit(struct rh_reply *reply, const char *path, const char *json
 	struct rh_json *value;
 	struct rh_error error = {0};
 	int32_t r = reply->operation == RH_OPERATION_OBJECTS ? 0 : reply_check(reply, RH_OPERATION_POD, "edit");
-	const char *wrong;
 
-	if (r < 0)
-		return r;
-	wrong = reply_judge_edit(reply, path);
-	if (wrong)
-		return reply_blame(reply, "edit", wrong);
-	r = reply_charge(reply, "edit", path, json);
+	if (r == 0)
+		r = reply_check_edit(reply, path);
+	if (r == 0)
+		r = reply_charge(reply, "edit", path, json);
 	if (r == 0)
 		r = reply_parse(reply, "edit", json, &value);
 	if (r < 0)
@@ -273,7 +280,7 @@ static int32_t reply_check_object(struct rh_reply *reply, const char *service, c
 {
 	if (!rh_json_string_at(object, "apiVersion") || !rh_json_string_at(object, "kind") ||
 	    !rh_json_string_at(object, "metadata.name"))
-		return reply_blame(reply, service, "apiVersion, kind or metadata.name is missing");
+		return reply_blame_for(reply, service, RH_ERROR_IDENTITY, "apiVersion, kind or metadata.name is missing");
 	return 0;
 }
 

@@ -308,7 +308,10 @@ int rh_kind_json_check(const struct rh_kind *kind, struct rh_error *err)
 		r = rh_lookup_json_check(rh_lookups_text(kind), err);
 	if (r == 0)
 		r = rh_schema_compile_rules(kind, err);
-	return r < 0 && r != RH_ENOMEM ? rh_wrap(err, r, "kind %s", kind->kind) : r;
+	if (r == 0 || r == RH_ENOMEM)
+		return r;
+	rh_error_set_topic(err, RH_ERROR_DEFINITION);
+	return rh_wrap(err, r, "kind %s", kind->kind);
 }
 
 int rh_kind_json_check_columns(const char *columns, struct rh_error *err)

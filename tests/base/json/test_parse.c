@@ -118,6 +118,7 @@ static void test_parse__refuses(void **state)
 		assert_int_equal(rh_json_parse(rows[i].text, strlen(rows[i].text), &json, &err), RH_EINVAL);
 		if (!strstr(err.message, rows[i].message))
 			fail_msg("message: %s", err.message);
+		assert_int_equal(err.topic == RH_ERROR_UTF8, strstr(err.message, "UTF-8") != NULL);
 		assert_null(json);
 		assert_int_equal(rh_json_parse(rows[i].text, strlen(rows[i].text), &json, NULL), RH_EINVAL);
 	}

@@ -77,7 +77,7 @@ class Rotation(unittest.TestCase):
         cls.ports = apiserver.free_ports(2)
         (cls.folder / "certs").mkdir()
         made = subprocess.run([ROUNDHOUSE, "manifests"], check=True, capture_output=True, text=True).stdout
-        cls.objects = list(yaml.safe_load_all(made))
+        cls.objects = list(yaml.load_all(made, yaml.CSafeLoader))
         cls.apply([o for o in cls.objects if o["kind"] == "CustomResourceDefinition"])
         cls.api.wait_served()
         meta = {"name": NAMESPACE}

@@ -39,7 +39,7 @@ def manifests(*words):
     """-> the objects by kind and name"""
     done = subprocess.run([ROUNDHOUSE, "manifests", *words], capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
-    return by_name(yaml.safe_load_all(done.stdout))
+    return by_name(yaml.load_all(done.stdout, yaml.CSafeLoader))
 
 
 def by_name(objects):
@@ -185,7 +185,7 @@ class Manifests(unittest.TestCase):
             self.skipTest("no kubectl")
         done = subprocess.run([kubectl, "kustomize", DEPLOY / overlay], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return by_name(yaml.safe_load_all(done.stdout))
+        return by_name(yaml.load_all(done.stdout, yaml.CSafeLoader))
 
     def test_kustomize(self):
         """Overlays that are written by hand say what the program prints for the same wish."""
@@ -218,7 +218,7 @@ class Manifests(unittest.TestCase):
         """-> the chart's objects"""
         done = self.template(*values, text=text)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return by_name(yaml.safe_load_all(done.stdout))
+        return by_name(yaml.load_all(done.stdout, yaml.CSafeLoader))
 
     def test_helm_refuses_mistakes(self):
         for value, expected in (("replica=3", "replica"), ("image.pullpolicy=Never", "pullpolicy"),
@@ -231,7 +231,7 @@ class Manifests(unittest.TestCase):
     def test_helm_schema_knows_every_value(self):
         """What the schema leaves out is refused, so it has to have all of values.yaml, and no more."""
         chart = DEPLOY / "helm" / "roundhouse"
-        values = yaml.safe_load((chart / "values.yaml").read_text())
+        values = yaml.load((chart / "values.yaml").read_text(), yaml.CSafeLoader)
         schema = json.loads((chart / "values.schema.json").read_text())["properties"]
         self.assertEqual(set(schema) - {"global"}, set(values))
         for name, value in values.items():

@@ -44,7 +44,7 @@ class Installed(unittest.TestCase):
         cls.api = cls.enterClassContext(cls.server())
         cls.port = apiserver.free_ports(1)[0]
         text = cls.api.kubectl("kustomize", manifests / "overlays" / "standalone").stdout
-        cls.objects = [o for o in yaml.safe_load_all(text) if o]
+        cls.objects = [o for o in yaml.load_all(text, yaml.CSafeLoader) if o]
         (cls.folder / "certs").mkdir()
 
     def of_kind(self, kind):
@@ -109,7 +109,7 @@ class Swap(Installed):
 
     def stored_job(self, golden):
         """A job that V1 has created pods and Services for, and that runs. -> its name"""
-        body = yaml.safe_load((GOLDENS / "objects" / f"{golden}.yaml").read_text())
+        body = yaml.load((GOLDENS / "objects" / f"{golden}.yaml").read_text(), yaml.CSafeLoader)
         status, job = self.create("pytorchjobs", body)
         self.assertEqual(status, 201, job)
         for item in json.loads((GOLDENS / "objects" / f"{golden}.objects.json").read_text()):

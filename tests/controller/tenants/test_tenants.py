@@ -39,7 +39,7 @@ def manifests():
     """-> {(kind, name): object} of what `roundhouse manifests` prints"""
     done = subprocess.run([case.ROUNDHOUSE, "manifests", "--without-crds", "--plugins", case.JAX], check=True,
                           capture_output=True, text=True)
-    return {(o["kind"], o["metadata"]["name"]): o for o in yaml.safe_load_all(done.stdout) if o}
+    return {(o["kind"], o["metadata"]["name"]): o for o in yaml.load_all(done.stdout, yaml.CSafeLoader) if o}
 
 
 class Cgroup:

@@ -283,6 +283,7 @@ static void test_fault__messages(void **state)
 	for (size_t i = 0; i < sizeof(message_rows) / sizeof(*message_rows); i++) {
 		struct worlds *worlds = worlds_new(NEVER, RUNNING);
 		const struct rh_condition *failed;
+		const struct rh_first_fault *fault;
 		rh_auto_plan plan = {0}, later = {0};
 
 		worlds_change(worlds, message_rows[i].ends);
@@ -297,6 +298,10 @@ static void test_fault__messages(void **state)
 		assert_non_null(failed);
 		if (!strstr(failed->message, message_rows[i].message))
 			fail_msg("%s: %s", message_rows[i].name, failed->message);
+		/* the ledger knows where the message goes on with the fault */
+		fault = later.ledger.fault.message_offset > 0 ? &later.ledger.fault : &plan.ledger.fault;
+		assert_in_range(fault->message_offset, 1, strlen(failed->message));
+		assert_int_equal(strncmp(failed->message + fault->message_offset, " First fault: ", 14), 0);
 		worlds_free(worlds);
 	}
 }

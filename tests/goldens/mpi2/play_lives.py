@@ -256,7 +256,7 @@ def main(argv):
             print(f"{name}: left out", flush=True)
             continue
         with open(f, encoding="utf-8") as a:
-            life = yaml.safe_load(a)
+            life = yaml.load(a, yaml.CSafeLoader)
         with open(f[:-5] + ".v2.json", encoding="utf-8") as b:
             want = steady(json.load(b))
 

@@ -252,6 +252,7 @@ static int faults_write(const struct faults_judging *judging, const struct rh_bl
 		.rank = ended ? record->rank : blamed->evidence.rank,
 		.exit_code = replica->succeeded ? 0 : -1,
 		.blame = rh_blame_name(blamed->blame),
+		.message_offset = (size_t)judging->ledger.fault.message_offset,
 	};
 	if (ended) {
 		fault->exit_code = record->failed_code;
