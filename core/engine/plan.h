@@ -76,7 +76,8 @@ struct rh_plan {
 	int64_t held_since;
 	int32_t held[RH_TYPES_MAX]; /**< for each type of the job: replicas without a pod that the plugin holds back */
 	int64_t wake_at;            /**< when to decide again without a change; RH_NEVER: no timer */
-	bool done;                  /**< the job needs no further decision unless it is deleted or its spec changes */
+	bool done;                  /**< the job needs no further decision unless it is deleted or its spec changes, or */
+	bool cleans;                /**< with done: a pod or Service of it appears, which is to go, too */
 };
 
 /** Most creates of one plan: later plans have the others once these have completed, so that decisions stay cheap while

@@ -93,6 +93,8 @@ static void carry_end(struct rh_entry *entry, bool wrote)
 	int64_t wake_at = entry->progress.plan->wake_at;
 	bool done = entry->progress.plan->done && !wrote && entry->inflight.count == 0 && !entry->bodies.waits;
 
+	entry->children.cleans = done && entry->progress.plan->cleans;
+
 	entry->progress.stalled_hash = entry->progress.plan->stalled_hash;
 	if (!entry->bodies.waits)
 		rh_answers_clear(entry->bodies.answers);

@@ -89,12 +89,21 @@ static int watch_observe_group(struct rh_entry *entry, const struct rh_json *obj
 	return rh_objects_store(entry, object, hash) < 0 ? RH_ENOMEM : 1;
 }
 
-/* Changes of pods do not concern a job that has finished for good. */
+/*
+ * Changes of pods do not concern a job that has finished for good. Where its policy is to clean up, a pod that appears
+ * does: the create of an instance that does not work any more may come to the server late.
+ */
+static bool watch_concerns(const struct rh_engine_watch *watch, const struct rh_entry *entry, bool seen)
+{
+	return watch->what == RH_WATCHED_GROUPS || rh_entry_is_active(entry) || (entry->children.cleans && !seen);
+}
+
 static void watch_observe_child(const struct rh_engine_watch *watch, const struct rh_json *object)
 {
 	struct rh_engine *engine = watch->engine;
 	struct rh_entry *entry = watch_route(watch, object);
 	bool group = watch->what == RH_WATCHED_GROUPS;
+	bool seen = rh_children_has_seen(engine, object);
 	int r = 0;
 
 	if (!entry)
@@ -104,7 +113,7 @@ static void watch_observe_child(const struct rh_engine_watch *watch, const struc
 		          : rh_children_observe(entry, watch->what == RH_WATCHED_SERVICES, object);
 	if (r < 0)
 		engine->lost = true;
-	else if (r == 1 && (group || rh_entry_is_active(entry)))
+	else if (r == 1 && watch_concerns(watch, entry, seen))
 		rh_entry_touch(entry);
 	if (entry)
 		rh_entry_release(entry);

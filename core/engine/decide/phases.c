@@ -284,5 +284,6 @@ int rh_decide_finished(struct rh_decision *decision)
 	if (r == 0)
 		r = phase_expire(decision);
 	decision->plan->done = decision->plan->action_count == 0 && !decision->left && !phase_may_change(decision);
+	decision->plan->cleans = decision->plan->ledger.end != RH_END_NONE || decision->job->policy.clean != RH_CLEAN_NONE;
 	return r;
 }

@@ -159,6 +159,11 @@ bool rh_children_is_labelled(const struct rh_entry *entry, const struct rh_json 
 	              entry->kind->kind->controller) == 0;
 }
 
+bool rh_children_has_seen(const struct rh_engine *engine, const struct rh_json *object)
+{
+	return rh_index_find(&engine->index, rh_object_text(object, "metadata", "uid")) != NULL;
+}
+
 int rh_children_observe(struct rh_entry *entry, bool service, const struct rh_json *object)
 {
 	const char *name = rh_object_text(object, "metadata", "name");

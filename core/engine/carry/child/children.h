@@ -27,8 +27,11 @@ struct rh_cached {
 struct rh_entry_children {
 	struct rh_map *pods;     /**< name to struct rh_cached */
 	struct rh_map *services; /**< likewise */
+	bool cleans;             /**< of a job that has finished for good: further ones that appear are to go, too */
 };
 
+/** @return whether the engine has seen this object before, as of whatever job */
+bool rh_children_has_seen(const struct rh_engine *engine, const struct rh_json *object);
 /** Free a cached object; the engine's index drops it. NULL is allowed. */
 void rh_cached_free(struct rh_cached *cached);
 RH_DEFINE_CLEANUP(cached);
