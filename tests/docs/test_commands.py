@@ -109,6 +109,8 @@ TESTED = {
     "roundhouse comm check": ("tests/comm/bench/test_program.py", '"check"'),
     "roundhouse comm bench -o json --svg pairs.svg": ("tests/comm/bench/test_program.py", '"--svg"'),
     "roundhouse comm trace /dev/shm/job/*.rhtrace": ("tests/comm/bench/test_program.py", 'call("trace"'),
+    "roundhouse comm trace nccl_trace_rank_*": ("tests/comm/bench/trace/test_foreign.py", "nccl_trace_rank_{}"),
+    "roundhouse comm trace ras.txt": ("tests/comm/bench/trace/test_foreign.py", 'call(FILES / "ras.txt")'),
     "roundhouse comm ps --mode sync --rule adam --rate 0.02": ("tests/comm/ps/job.sh", "roundhouse run --plugins"),
     "roundhouse comm ps --replicas 2": ("tests/comm/ps/replicas.sh", "comm ps --replicas 2"),
     "roundhouse crds --pod-schema cluster | kubectl apply --server-side --force-conflicts -f -":

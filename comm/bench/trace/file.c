@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/bench/trace/foreign/recorder.h"
 #include "comm/core/trace/format.h"
 #include "roundhouse/comm.h"
 
@@ -28,25 +29,39 @@ static int32_t file_refuse(const struct reading *reading, const char *reason)
 	return RH_COMM_EINVAL;
 }
 
+int32_t rh_trace_load(const char *path, char **ret_bytes, size_t *ret_length, char *why, size_t room)
+{
+	FILE *file = fopen(path, "re");
+	char *bytes = file ? malloc(BYTES_MOST) : NULL;
+	int number = file ? ENOMEM : errno;
+	char *less;
+
+	if (bytes) {
+		*ret_length = fread(bytes, 1, BYTES_MOST, file);
+		number = ferror(file) ? errno : 0;
+	}
+	if (file)
+		(void)fclose(file);
+	if (number) {
+		free(bytes);
+		(void)snprintf(why, room, "\"%.300s\": %s", path, strerror(number));
+		return RH_COMM_EINVAL;
+	}
+	less = realloc(bytes, *ret_length > 0 ? *ret_length : 1);
+	*ret_bytes = less ? less : bytes;
+	return 0;
+}
+
 static int32_t file_load(struct reading *reading)
 {
-	FILE *file = fopen(reading->path, "re");
-	char *bytes = file ? malloc(BYTES_MOST) : NULL;
-	char *less;
-	int number = errno;
+	char *bytes;
+	int32_t r = rh_trace_load(reading->path, &bytes, &reading->length, reading->why, reading->room);
 
-	if (!bytes) {
-		if (file)
-			(void)fclose(file);
-		return file_refuse(reading, strerror(file ? ENOMEM : number));
-	}
-	reading->length = fread(bytes, 1, BYTES_MOST, file);
-	number = ferror(file) ? errno : 0;
-	(void)fclose(file);
-	less = realloc(bytes, reading->length > 0 ? reading->length : 1);
-	reading->rank->bytes = less ? less : bytes;
+	if (r < 0)
+		return r;
+	reading->rank->bytes = bytes;
 	reading->head = reading->rank->bytes;
-	return number ? file_refuse(reading, strerror(number)) : 0;
+	return 0;
 }
 
 static int32_t file_check(const struct reading *reading)
@@ -96,8 +111,8 @@ static int32_t file_take_groups(const struct reading *reading)
 		at += sizeof(*group);
 		if (group->size < 1 || group->size > reading->head->world || bytes > (size_t)(end - at))
 			return file_refuse(reading, "a trace that is damaged");
-		rank->groups[rank->group_count++] =
-			(struct rh_trace_group){group->name, group->size, group->listed == group->size ? (const void *)at : NULL};
+		rank->groups[rank->group_count++] = (struct rh_trace_group){
+			group->name, group->size, group->listed == group->size ? (const void *)at : NULL, NULL};
 		at += bytes;
 	}
 	return 0;
@@ -138,24 +153,13 @@ static int file_compare_places(const void *a, const void *b)
 	return (left->place > right->place) - (left->place < right->place);
 }
 
-static int file_compare_numbers(const void *a, const void *b)
-{
-	const struct rh_trace_op *left = *(const struct rh_trace_op *const *)a;
-	const struct rh_trace_op *right = *(const struct rh_trace_op *const *)b;
-
-	if (left->group != right->group)
-		return left->group < right->group ? -1 : 1;
-	return (left->number > right->number) - (left->number < right->number);
-}
-
 static int32_t file_take_ops(const struct reading *reading)
 {
 	struct rh_trace_rank *rank = reading->rank;
 	size_t slots = reading->head->entry_count;
 
 	rank->ops = calloc(slots, sizeof(*rank->ops));
-	rank->byno = calloc(slots, sizeof(*rank->byno));
-	if (!rank->ops || !rank->byno)
+	if (!rank->ops)
 		return file_refuse(reading, strerror(ENOMEM));
 	for (size_t slot = 0; slot < slots; slot++)
 		rank->count += file_take_op(reading, slot, &rank->ops[rank->count]);
@@ -165,11 +169,8 @@ static int32_t file_take_ops(const struct reading *reading)
 		int64_t last = op->ended > op->begun ? op->ended : op->begun;
 
 		rank->end = last > rank->end ? last : rank->end;
-		if (op->number > 0)
-			rank->byno[rank->collectives++] = op;
 	}
-	qsort(rank->byno, rank->collectives, sizeof(*rank->byno), file_compare_numbers);
-	return 0;
+	return rh_trace_index(rank) < 0 ? file_refuse(reading, strerror(ENOMEM)) : 0;
 }
 
 static void file_take_head(const struct reading *reading)
@@ -187,6 +188,17 @@ static void file_take_head(const struct reading *reading)
 	(void)snprintf(rank->job, sizeof(rank->job), "%.63s", head->job);
 }
 
+static int32_t file_take(const struct reading *reading)
+{
+	int32_t r = file_check(reading);
+
+	if (r == 0) {
+		file_take_head(reading);
+		r = file_take_groups(reading);
+	}
+	return r == 0 ? file_take_ops(reading) : r;
+}
+
 int32_t rh_trace_read(const char *path, struct rh_trace_rank *ret_rank, char *why, size_t room)
 {
 	struct rh_trace_rank rank = {0};
@@ -194,13 +206,8 @@ int32_t rh_trace_read(const char *path, struct rh_trace_rank *ret_rank, char *wh
 	int32_t r = file_load(&reading);
 
 	if (r == 0)
-		r = file_check(&reading);
-	if (r == 0) {
-		file_take_head(&reading);
-		r = file_take_groups(&reading);
-	}
-	if (r == 0)
-		r = file_take_ops(&reading);
+		r = rh_recorder_is(rank.bytes, reading.length) ? rh_recorder_read(path, reading.length, &rank, why, room)
+		                                               : file_take(&reading);
 	if (r < 0) {
 		rh_trace_rank_deinit(&rank);
 		return r;
@@ -215,27 +222,6 @@ void rh_trace_rank_deinit(struct rh_trace_rank *rank)
 	free(rank->byno);
 	free(rank->groups);
 	free(rank->bytes);
+	rh_values_deinit(&rank->values);
 	*rank = (struct rh_trace_rank){0};
-}
-
-const struct rh_trace_op *rh_trace_collective(const struct rh_trace_rank *rank, uint64_t group, uint64_t number,
-                                              bool after)
-{
-	const struct rh_trace_op key = {.group = group, .number = number};
-	const struct rh_trace_op *sample = &key;
-	size_t low = 0;
-	size_t high = rank->collectives;
-
-	/* the first that is beyond it */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (file_compare_numbers(&rank->byno[middle], &sample) > 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	if (!after)
-		low--;
-	return low < rank->collectives && rank->byno[low]->group == group ? rank->byno[low] : NULL;
 }

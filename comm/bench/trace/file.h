@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file comm/bench/trace/file.h
- * @brief Reads the trace of one rank (comm/core/trace/format.h). Its bytes are not trusted: the rank may have died, or
- * still write.
+ * @brief Reads the trace of one rank: that of rh_comm (comm/core/trace/format.h), or a dump of torch's flight recorder
+ * (foreign/recorder.h). Its bytes are not trusted: the rank may have died, or still write.
  */
 #ifndef RH_COMM_BENCH_TRACE_FILE_H
 #define RH_COMM_BENCH_TRACE_FILE_H
@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "comm/bench/trace/foreign/value.h"
 
 /** An operation. Times are nanoseconds since 1970. */
 struct rh_trace_op {
@@ -26,13 +28,18 @@ struct rh_trace_op {
 	int32_t peer;    /**< root or peer, in the world; RH_COMM_NO_RANK: none */
 	int32_t status;  /**< of one that is done */
 	uint32_t tag;    /**< of a message */
+	/* of another library: owned by the rank; NULL in traces of rh_comm */
+	const char *name; /**< of the operation, as that library has it */
+	const char *unit; /**< type of the elements; "": not known */
+	const char *text; /**< all of it: "all_reduce of [3, 4] Float" */
 };
 
 /** A group that the rank is in. */
 struct rh_trace_group {
 	uint64_t name;
-	int32_t size;
+	int32_t size;         /**< 0: not known */
 	const int32_t *ranks; /**< in the world; NULL: not known */
+	const char *title;    /**< what another library calls it; NULL: nothing */
 };
 
 /** The trace of a rank. */
@@ -40,20 +47,30 @@ struct rh_trace_rank {
 	int32_t rank;
 	int32_t world;
 	int64_t process;
-	bool left; /**< its context was freed: it was not killed */
+	bool left;    /**< its context was freed: it was not killed */
+	bool foreign; /**< of another library: host, process and end are not known */
 	char host[64];
 	char job[64];
 	uint64_t posted;                 /**< operations, of which the latest are here */
-	int64_t end;                     /**< nanoseconds since 1970: the last moment of which the trace knows */
+	int64_t end;                     /**< nanoseconds since 1970: the last moment of which the trace knows; 0: none */
 	struct rh_trace_op *ops;         /**< by place */
 	const struct rh_trace_op **byno; /**< collectives, by group, then number */
 	size_t count;
 	size_t collectives;
 	struct rh_trace_group *groups;
 	size_t group_count;
-	void *bytes; /**< of the file; groups point into it */
+	void *bytes;             /**< of the file; groups point into it */
+	struct rh_values values; /**< texts, of another library */
 };
 
+/**
+ * Read the bytes of a file.
+ * @param[out] ret_bytes freed by the caller. @param[out] why what is wrong, naming the file, when it fails
+ * @return 0 or RH_COMM_E*
+ */
+int32_t rh_trace_load(const char *path, char **ret_bytes, size_t *ret_length, char *why, size_t room);
+/** Sort its collectives, once all of its operations are there. @return 0 or RH_COMM_ENOMEM */
+int32_t rh_trace_index(struct rh_trace_rank *rank);
 /**
  * Read a file.
  * @param[out] why what is wrong with it, naming it, when it fails

@@ -19,10 +19,19 @@ struct search {
 	struct rh_trace_findings *findings;
 };
 
+/* Of another library: what it does not say, or what may differ between ranks, is empty or 0. */
+static bool find_is_same_name(const struct rh_trace_op *a, const struct rh_trace_op *b)
+{
+	return strcmp(a->name, b->name) == 0 && (a->count == b->count || a->count == 0 || b->count == 0) &&
+	       (strcmp(a->unit, b->unit) == 0 || a->unit[0] == '\0' || b->unit[0] == '\0');
+}
+
 bool rh_trace_is_same(const struct rh_trace_op *a, const struct rh_trace_op *b)
 {
 	bool reduces = rh_comm_what_reduces(a->what);
 
+	if (a->name && b->name)
+		return find_is_same_name(a, b);
 	if (a->what != b->what)
 		return false;
 	if (a->what == RH_COMM_BARRIER)
@@ -89,6 +98,7 @@ static struct rh_trace_finding *find_add(struct search *search, enum rh_trace_ki
 	item = &items[findings->count];
 	*item = (struct rh_trace_finding){.kind = kind, .op = *op, .waiting = RH_COMM_NO_RANK};
 	item->members = group ? group->size : search->group == 0 ? search->ranks[0].world : 0;
+	item->title = group ? group->title : NULL;
 	item->ranks = calloc(search->count, sizeof(*item->ranks));
 	if (!item->ranks)
 		return NULL;
@@ -177,17 +187,24 @@ static int32_t find_differs(struct search *search)
 	return r;
 }
 
+static int64_t find_waited(const struct rh_trace_rank *rank, const struct rh_trace_op *op)
+{
+	if (rank->foreign)
+		return RH_TRACE_UNTIMED;
+	return rank->end > op->begun ? rank->end - op->begun : 0;
+}
+
 /* Who of those that have posted it waits longest. */
 static void find_waiting(const struct search *search, struct rh_trace_finding *item)
 {
 	for (size_t i = 0; i < search->count; i++) {
 		const struct rh_trace_op *op = find_at(search, i, item->op.number);
-		int64_t waited = op && op->state != RH_COMM_TRACE_DONE ? search->ranks[i].end - op->begun : -1;
 
-		if (waited < 0 || (item->waiting != RH_COMM_NO_RANK && waited <= item->waited))
+		if (!op || op->state == RH_COMM_TRACE_DONE ||
+		    (item->waiting != RH_COMM_NO_RANK && find_waited(&search->ranks[i], op) <= item->waited))
 			continue;
 		item->waiting = search->ranks[i].rank;
-		item->waited = waited;
+		item->waited = find_waited(&search->ranks[i], op);
 	}
 }
 
@@ -253,7 +270,7 @@ static int32_t find_open(struct search *search)
 				return RH_COMM_ENOMEM;
 			item->ranks[item->count++] = rank->rank;
 			item->waiting = rank->rank;
-			item->waited = rank->end - op->begun;
+			item->waited = find_waited(rank, op);
 		}
 	}
 	return 0;

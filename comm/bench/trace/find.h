@@ -8,6 +8,9 @@
 
 #include "comm/bench/trace/file.h"
 
+/** A time that is not known. */
+#define RH_TRACE_UNTIMED (-1)
+
 /** Kinds of findings, by weight. */
 enum rh_trace_kind {
 	RH_TRACE_DIFFERS, /**< ranks posted different collectives at the same place */
@@ -23,8 +26,9 @@ struct rh_trace_finding {
 	int32_t *ranks;           /**< who differs, or did not come; of a message who posted it */
 	int32_t count;            /**< of them */
 	int32_t members;          /**< ranks of the group; 0: not known */
+	const char *title;        /**< what another library calls the group; NULL: nothing. Borrowed from a rank */
 	int32_t waiting;          /**< a rank that did it as most did, or waits longest; RH_COMM_NO_RANK: none waits */
-	int64_t waited;           /**< nanoseconds that it has waited until the end of its trace */
+	int64_t waited;           /**< nanoseconds that it has waited until the end of its trace; RH_TRACE_UNTIMED */
 };
 
 /** What was found. */

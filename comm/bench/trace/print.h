@@ -10,6 +10,7 @@
 
 #include "comm/bench/trace/find.h"
 #include "comm/bench/trace/pace.h"
+#include "comm/bench/trace/text.h"
 
 /** What is printed. All borrowed. */
 struct rh_trace_result {
@@ -19,8 +20,6 @@ struct rh_trace_result {
 	const struct rh_pace *pace;
 };
 
-/** One sentence about a finding. @return @p text */
-const char *rh_trace_finding_text(const struct rh_trace_finding *finding, char *text, size_t room);
 /** A line for each rank, then the findings. */
 void rh_trace_print_text(const struct rh_trace_result *result, FILE *out);
 /** One JSON object, with all operations. */

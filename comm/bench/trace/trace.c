@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/bench/trace/foreign/ras.h"
+#include "comm/bench/trace/foreign/recorder.h"
 #include "comm/bench/trace/print.h"
 
 #define FINE 0
@@ -84,6 +86,8 @@ static int trace_check(const struct rh_trace_rank *ranks, size_t count)
 	char why[WHY_ROOM];
 
 	for (size_t i = 1; i < count; i++) {
+		if (ranks[i].foreign != ranks[0].foreign)
+			return trace_fail("name traces of rh_comm or dumps of a flight recorder, not both");
 		if (ranks[i].world != ranks[0].world || strcmp(ranks[i].job, ranks[0].job) != 0) {
 			(void)snprintf(
 				why, sizeof(why),
@@ -132,6 +136,30 @@ static size_t trace_load(char *const *files, size_t count, struct rh_trace_rank 
 	return count;
 }
 
+/* @return whether the only file is the output of NCCL's RAS, which is of a whole job; then it was read and printed */
+static bool trace_ras(const struct trace_words *words, int *ret_status)
+{
+	char why[WHY_ROOM];
+	char line[WHY_ROOM + 400];
+	struct rh_ras ras;
+	char *bytes = NULL;
+	size_t length = 0;
+	bool is = !words->files[1] && rh_trace_load(words->files[0], &bytes, &length, why, sizeof(why)) == 0 &&
+	          rh_ras_is(bytes, length);
+
+	if (is && rh_ras_read(bytes, length, &ras, why, sizeof(why)) == 0) {
+		rh_ras_print(&ras, words->json, stdout);
+		*ret_status = ras.count > 0 || fflush(stdout) != 0 ? FOUND : FINE;
+	} else if (is) {
+		(void)snprintf(line, sizeof(line), "\"%.300s\": %s", words->files[0], why);
+		*ret_status = trace_fail(line);
+	}
+	if (is)
+		rh_ras_deinit(&ras);
+	free(bytes);
+	return is;
+}
+
 static int trace_files(const struct trace_words *words)
 {
 	struct rh_trace_rank *ranks;
@@ -139,6 +167,8 @@ static int trace_files(const struct trace_words *words)
 	size_t loaded;
 	int status = BAD_INPUT;
 
+	if (trace_ras(words, &status))
+		return status;
 	while (words->files[count])
 		count++;
 	ranks = calloc(count, sizeof(*ranks));
@@ -147,6 +177,7 @@ static int trace_files(const struct trace_words *words)
 	loaded = trace_load(words->files, count, ranks);
 	if (loaded == count) {
 		qsort(ranks, count, sizeof(*ranks), trace_compare);
+		rh_recorder_agree(ranks, count);
 		status = trace_check(ranks, count);
 	}
 	if (status == FINE)
@@ -167,7 +198,8 @@ int rh_trace_run(char *const *words)
 	if (!read.help)
 		return trace_files(&read);
 	(void)fputs("usage: roundhouse-comm trace [-o text|json] FILE...\n\n"
-	            "Each FILE is what a rank left in the folder that RH_COMM_TRACE named.\n"
+	            "Each FILE is what a rank left in the folder that RH_COMM_TRACE named, or what torch's\n"
+	            "flight recorder dumps; or one FILE is the output of NCCL's ncclras.\n"
 	            "Exit status: 0 all came to the same operations, 1 not so, 2 wrong words or files.\n",
 	            stdout);
 	return fflush(stdout) == 0 ? FINE : FOUND;

@@ -131,6 +131,8 @@ const struct rh_command rh_command_comm_trace = {
 	.details = "Each FILE is the trace of a rank: with RH_COMM_TRACE=FOLDER every rank keeps its latest operations in\n"
 			   "FOLDER/rank-N.rhtrace, which outlives it. A rank that did not come to an operation is named with the\n"
 			   "operation, its group and number, and so is one that posted another one there; see docs/comm.md.\n\n"
+			   "Of jobs that use NCCL or Gloo, each FILE is a dump of torch's flight recorder, pickle or JSON, whose\n"
+			   "name ends in the rank; or one FILE is the output of NCCL's ncclras.\n\n"
 			   "Exit status: 0 all ranks have come to the same operations, 1 not so, 2 a file cannot be read.",
 	.options = trace_options,
 	.operands_min = 1,
