@@ -167,7 +167,7 @@ static void golden_lines(const char *text, char sign, struct rh_str *out)
 	}
 }
 
-/** Where two texts part: the line's number, and the lines of both sides from there up to where they meet again. */
+/** The first difference of two texts: the line's number, and the lines of both sides until they agree again. */
 static void golden_report(struct rh_board *board, const char *name, const char *was, const char *is)
 {
 	rh_auto_str diff = {0};

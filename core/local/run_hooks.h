@@ -47,7 +47,7 @@ struct rh_run_use {
 	const char *job;     /**< name of its folder of logs */
 	const char *replica; /**< "worker-1" */
 	size_t processes;
-	double cpu;     /**< processors, since the last look */
+	double cpu;     /**< processors, since the last sample */
 	double read;    /**< from disks, bytes a second since then; 0 where the kernel does not show it */
 	double written; /**< to disks, likewise */
 	int64_t memory; /**< resident, bytes */
@@ -58,14 +58,14 @@ struct rh_usage; /* local/keep/usage.h */
 /** What the processes of all replicas use together, and each. */
 struct rh_run_load {
 	size_t processes;
-	double cpu;                    /**< processors, since the last look */
+	double cpu;                    /**< processors, since the last sample */
 	int64_t memory;                /**< resident, bytes */
-	int64_t time;                  /**< since the last look, microseconds */
+	int64_t time;                  /**< since the last sample, microseconds */
 	uint64_t operations;           /**< of rh_comm, of the rank that is behind the others; 0: none are counted */
-	double operation_rate;         /**< a second, since the last look */
+	double operation_rate;         /**< a second, since the last sample */
 	const struct rh_run_use *uses; /**< of the replicas that have a process; borrowed for the call */
 	size_t use_count;
-	const struct rh_usage *usage; /**< the look itself: which processes there are; borrowed for the call */
+	const struct rh_usage *usage; /**< the sample itself: which processes there are; borrowed for the call */
 };
 
 /** How long the start of a line waits for its end before it is passed on, microseconds. */
@@ -83,8 +83,8 @@ struct rh_run_hooks {
 	                size_t length);
 	/** The log of a container has more bytes, from byte @p from on; lines of them were passed before. */
 	void (*grown)(void *arg, const char *job, const char *replica, const char *container, int64_t from);
-	/** While replicas run, once a second at most, and so seldom that the look costs less than a hundredth of a
-	 * processor. Without it nobody looks. @return time until the next look is wanted, microseconds; RH_NEVER: none is
+	/** While replicas run, at most once a second, and so seldom that a sample costs less than 1 % of a processor.
+	 * Without this hook nothing is sampled. @return time until the next sample, microseconds; RH_NEVER: none is wanted
 	 */
 	int64_t (*load)(void *arg, const struct rh_run_load *load);
 	/** Once, before anything starts: the run is kept in the folder @p path (local/keep/place.h). */

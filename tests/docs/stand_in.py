@@ -10,10 +10,10 @@ import yaml
 def kubectl(words):
     if "-k" in words:
         folder = pathlib.Path(words[words.index("-k") + 1])
-        listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+        listed = yaml.load((folder / "kustomization.yaml").read_text(), yaml.CSafeLoader)["resources"]
         assert listed and all((folder / name).exists() for name in listed), f"{folder} lacks what it lists"
     elif words[-2:] == ["-f", "-"]:
-        listed = [document for document in yaml.safe_load_all(sys.stdin) if document]
+        listed = [document for document in yaml.load_all(sys.stdin, yaml.CSafeLoader) if document]
         assert listed and all(document["kind"] and document["metadata"]["name"] for document in listed)
     else:
         raise SystemExit(f"kubectl {words}: no page has such a command")
@@ -22,8 +22,8 @@ def kubectl(words):
 
 def helm(words):
     name, chart = words[1], pathlib.Path(words[2])
-    assert words[0] == "install" and yaml.safe_load((chart / "Chart.yaml").read_text())["name"] == name
-    value = yaml.safe_load((chart / "values.yaml").read_text())
+    assert words[0] == "install" and yaml.load((chart / "Chart.yaml").read_text(), yaml.CSafeLoader)["name"] == name
+    value = yaml.load((chart / "values.yaml").read_text(), yaml.CSafeLoader)
     for key in words[words.index("--set") + 1].split("=")[0].split("."):
         value = value[key]
     print(f"helm: chart {name}")

@@ -161,7 +161,7 @@ static int32_t view_desired(const struct rh_json *job, const char *type)
 	return (int32_t)replicas;
 }
 
-/* The driver's library is looked for at the first look, so a run that is over by then does not pay for it. */
+/* The driver's library is loaded with the first sample, so a run that ends before it does not pay for it. */
 static void view_read_gpus(struct rh_text_view *view, const struct rh_usage *usage)
 {
 	rh_auto_free struct rh_gpu_use *uses = NULL;

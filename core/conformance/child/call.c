@@ -138,7 +138,7 @@ void rh_answer_deinit(struct rh_answer *answer)
 	*answer = (struct rh_answer){0};
 }
 
-/** Show where two texts part. */
+/** Show the first difference of two texts. */
 static void call_report_difference(struct rh_board *board, const char *one, const char *other)
 {
 	size_t at = 0, from;

@@ -27,7 +27,7 @@ struct rh_call {
 /** What is answered. Free it with rh_answer_deinit(). */
 struct rh_answer {
 	int result;                    /**< 0 or the error of the host */
-	struct rh_error error;         /**< its words */
+	struct rh_error error;         /**< its message */
 	struct rh_findings findings;   /**< validate() */
 	struct rh_json *json;          /**< pod(): the pod; objects(): an array; owned */
 	struct rh_judgement judgement; /**< judge() */

@@ -12,12 +12,12 @@
 int rh_decide_condition(struct rh_decision *decision, const char *type, bool value, const char *word,
                         const char *message);
 /**
- * Set a condition to True with the words of the plugin; without a reason of its own that is the kind's for @p word.
+ * Set a condition to True with the plugin's message; without a reason of its own that is the kind's for @p word.
  * @return 1 when it changed, 0 or RH_ENOMEM
  */
 int rh_decide_conclude(struct rh_decision *decision, const char *type, const char *word,
                        const struct rh_verdict *verdict);
-/** Emit an Event with the words of the plugin, and the reason of rh_decide_conclude(). @return 0 or RH_ENOMEM */
+/** Emit an Event with the plugin's message, and the reason of rh_decide_conclude(). @return 0 or RH_ENOMEM */
 int rh_decide_emit_verdict(struct rh_decision *decision, bool warning, const char *word,
                            const struct rh_verdict *verdict);
 /** Emit an Event, unless the kind has none for @p word; its reason is the kind's. @return 0 or RH_ENOMEM */

@@ -98,7 +98,7 @@ static int ops_end(struct ops_call *call, int32_t result, struct rh_error *err)
 	               reply->plugin, call->name, result);
 }
 
-/** Fail in the words of what the worker process did instead of answering. */
+/** Fail with what the worker process did instead of answering. */
 static int ops_blame(const struct ops_call *call, int r, struct rh_error *err)
 {
 	return r == RH_ENOMEM ? r

@@ -30,10 +30,10 @@ enum rh_blame {
 	RH_BLAME_UNKNOWN, /**< it failed, and its output does not show why */
 	RH_BLAME_KILLED,  /**< a signal from outside, or its pod was deleted: the cause when it was the first end */
 	RH_BLAME_SUMMARY, /**< a launcher's report that a process of it, or of another replica, ended badly */
-	RH_BLAME_STUCK,   /**< one of its processes waited in vain, and its launcher had to stop another one, which had not
-	                     ended */
+	RH_BLAME_STUCK,   /**< one of its processes waited until a timeout, and its launcher had to stop another one, which
+	                     had not   ended */
 	RH_BLAME_UNREACHED, /**< it could not connect to a peer */
-	RH_BLAME_LATE,      /**< it waited for a peer in vain: a time-out of a collective operation or a rendezvous */
+	RH_BLAME_LATE,      /**< it waited for a peer until a timeout of a collective operation or a rendezvous */
 	RH_BLAME_VICTIM,    /**< a peer was gone: a connection that was closed */
 	RH_BLAME_HUNG, /**< of a replica that has not ended, or ended well too early: its peers lost or waited for it */
 	RH_BLAMES

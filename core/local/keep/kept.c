@@ -112,7 +112,7 @@ int rh_kept_read(const char *path, struct rh_kept *ret_kept)
 	if (!kept.state)
 		kept.state = kept_read_state(path, RH_KEEP_START);
 	kept_judge(&kept);
-	/* it may have written its result and ended between the two looks */
+	/* it may have written its result and ended between the two checks */
 	if (kept.life == RH_KEPT_KILLED) {
 		struct rh_json *again = kept_read_state(path, RH_KEEP_STATE);
 

@@ -347,8 +347,8 @@ int rh_usage_read_below(const pid_t *shims, size_t count, struct rh_usage *ret_u
 	return r == 0 ? usage_choose(ret_usage, false) : r;
 }
 
-/* @return the same process at an earlier look; NULL: there is none. Its number may be another one's now, which has used
- * less */
+/* @return the same process in an earlier sample; NULL: there is none. Its number may be another one's now, which has
+ * used less */
 static const struct rh_usage_process *usage_earlier(const struct rh_usage *before,
                                                     const struct rh_usage_process *process)
 {

@@ -64,10 +64,10 @@ struct rh_usage_rate {
 };
 
 /**
- * Compare two looks. A process that is new counts from its start; what one that has ended used after @p before is not
+ * Compare two samples. A process that is new counts from its start; what one that has ended used after @p before is not
  * known.
  * @param before NULL: there was none
- * @param time between the looks, microseconds; not positive: rates are 0
+ * @param time between the samples, microseconds; not positive: rates are 0
  * @param[out] ret_rates one for each replica of @p now
  */
 void rh_usage_rates(const struct rh_usage *now, const struct rh_usage *before, int64_t time,

@@ -199,7 +199,7 @@ bool rh_preflight_listener(void *arg, int32_t port, bool everywhere, char who[RH
 	unsigned long inode;
 
 	(void)arg;
-	/* to see that a port can be taken costs a tenth of a look at all that listen */
+	/* binding a port to see whether it is free costs a tenth of listing all listeners */
 	if (rh_address_is_free(port))
 		return false;
 	if (!rh_listeners_ask(port, everywhere, &inode))

@@ -12,7 +12,7 @@
 
 /** How long a rank may give no sign of life before it no longer counts, microseconds. rh_comm gives one each second. */
 #define RH_COUNTERS_FRESH (INT64_C(10) * 1000000)
-/** Most files of a folder that are read in one look. */
+/** Most files of a folder that are read in one sample. */
 #define RH_COUNTERS_MAX 4096
 
 /** Counters of a folder of traces. All zero: there is no trace. */

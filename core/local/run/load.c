@@ -8,7 +8,7 @@
 #include "local/run/progress.h"
 
 #define LOAD_STEP RH_SECOND
-/* The look goes through all processes of the machine, so it is the rarer the more there are. */
+/* A sample reads all processes of the machine: the more there are, the longer the interval. */
 #define LOAD_SHARE 100
 
 static int64_t load_thread_time(void)
@@ -40,7 +40,7 @@ static void load_count(struct rh_run *run, struct rh_run_load *load)
 	run->look.operations = load->operations;
 }
 
-/* @return time until the next look is wanted */
+/* @return time until the next sample */
 static int64_t load_report(struct rh_run *run, const struct rh_runner_shim *shims, const struct rh_usage *now,
                            int64_t time)
 {
@@ -69,7 +69,7 @@ static int64_t load_report(struct rh_run *run, const struct rh_runner_shim *shim
 	return hooks->load(hooks->arg, &load);
 }
 
-/* @return time until the next look is wanted */
+/* @return time until the next sample */
 static int64_t load_step(struct rh_run *run, int64_t clock)
 {
 	struct rh_run_look *look = &run->look;

@@ -11,7 +11,7 @@
 
 #include "local/keep/usage.h"
 
-/** The last look. All zero: there was none. */
+/** The last sample. All zero: there was none. */
 struct rh_run_look {
 	struct rh_usage usage; /**< owned */
 	uint64_t operations;   /**< of rh_comm */
@@ -21,7 +21,7 @@ struct rh_run_look {
 
 /** Look if it is time, as a step of the loop; @p arg is the run. */
 void rh_run_load_step(void *arg, int64_t clock);
-/** @return when to look next, monotonic microseconds; RH_NEVER: no replica runs, or nobody wants to know */
+/** @return time of the next sample, monotonic microseconds; RH_NEVER: no replica runs, or nobody wants to know */
 int64_t rh_run_load_deadline(void *arg);
 
 #endif

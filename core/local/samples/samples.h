@@ -34,7 +34,7 @@ struct rh_samples *rh_samples_new(const char *path, int64_t start) __attribute__
 /** Free @p samples. NULL is ignored. */
 void rh_samples_free(struct rh_samples *samples);
 /**
- * Take what the replicas used since the last look, and write a line if it is time for one.
+ * Take what the replicas used since the last sample, and write a line if it is time for one.
  * @param now monotonic microseconds
  * @return 0; RH_EIO with errno: nothing, or a part of a line, was written; or RH_ENOMEM
  */

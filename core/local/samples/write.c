@@ -181,7 +181,7 @@ int rh_samples_add(struct rh_samples *samples, const struct rh_run_load *load, i
 	rh_auto_str text = {0};
 	int r = load->time > 0 ? samples_take(samples, load) : 0;
 
-	/* looks come a little late, and a little less so the next time */
+	/* samples come a little late, and the next one a little less so */
 	if (r < 0 || samples->count == 0 || now - samples->since < samples->step - samples->step / 8)
 		return r;
 	r = samples_put_replicas(samples, &text);

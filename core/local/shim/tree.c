@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "roundhouse/status.h"
 
-/* A tree that still grows after so many looks is left to the next call. */
+/* A tree that still grows after so many passes is left to the next call. */
 #define TREE_ROUNDS_MAX 50
 
 /* Fields of a process's stat. */

@@ -17,7 +17,12 @@
 /* Most passes until nothing is to do. */
 #define PLAY_PASSES 60
 #define PLAY_EVENTS 40
+/* Sanitizers take ten times as long: fewer games. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PLAY_GAMES 15
+#else
 #define PLAY_GAMES 150
+#endif
 
 /* One game. */
 struct play {

@@ -80,7 +80,7 @@ class Worker(Case):
     def test_a_plugin_that_does_not_load_is_left_out(self):
         for where in LOADING:
             for what, words in (("segv", "it crashed in"), ("kernel", "it ended the process in"),
-                                ("loop", "it did not come back from")):
+                                ("sleep", "it did not come back from")):
                 if INSTRUMENTED and what == "segv":
                     continue
                 path = self.add(f"{where}-{what}")

@@ -14,7 +14,7 @@
 #include "local/devices/gpus.h"
 #include "local/keep/usage.h"
 
-/* Time between two looks, of which rates are the difference. */
+/* Time between the two samples that rates are computed from. */
 #define TOP_STEP (2 * RH_SECOND)
 /* The same where there is one table only. */
 #define TOP_STEP_ONCE (RH_SECOND / 2)
@@ -363,7 +363,7 @@ static int top_run(const struct rh_cli *cli)
 
 static const struct rh_option top_options[] = {
 	{"once", 0, NULL, NULL, "print one table and end, also on a terminal"},
-	{"output", 'o', "FORMAT", "text|json", "how to print it; json is one look"},
+	{"output", 'o', "FORMAT", "text|json", "how to print it; json prints one sample"},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
