@@ -92,7 +92,7 @@ class Output(Case):
                 self.assertIn(says, done.stderr)
 
     def test_versions_that_a_cluster_has_stored(self):
-        """Of the definitions that are printed, each version that nobody serves is a warning; others are none of ours."""
+        """Of the definitions that are printed, each version that nobody serves is a warning; others are not ours."""
         installed = crds()
         for crd in installed:
             stored = ["v1", "v2beta1"] if crd["spec"]["names"]["kind"] == "MPIJob" else ["v1"]

@@ -397,8 +397,8 @@ class Whole(Rules, Cluster):
         other["spec"]["versions"].append({**other["spec"]["versions"][0], "name": "v2beta1"})
         other["spec"]["versions"][0]["storage"] = False
         self.addCleanup(self.api.kubectl, "apply", "--server-side", "-f", "-", text=json.dumps(definition))
-        self.addCleanup(self.api.kubectl, "patch", "crd", "mpijobs.kubeflow.org", "--subresource=status", "--type=merge",
-                        "-p", '{"status":{"storedVersions":["v1"]}}')
+        self.addCleanup(self.api.kubectl, "patch", "crd", "mpijobs.kubeflow.org", "--subresource=status",
+                        "--type=merge", "-p", '{"status":{"storedVersions":["v1"]}}')
         self.api.kubectl("apply", "--server-side", "-f", "-", text=json.dumps(other))
         self.assertRegex(self.warned(), r"^warning: mpijobs\.kubeflow\.org: .* stored as v2beta1 .*\n$")
         done = self.api.kubectl("apply", "--server-side", "-f", "-", text=json.dumps(definition), check=False)
