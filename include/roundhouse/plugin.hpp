@@ -149,6 +149,20 @@ constexpr rh_kind kind_of(const char *group, const char *kind, const rh_replica_
 	return made;
 }
 
+/** Whether a host has a service of 1.2. */
+inline void need_service(bool has)
+{
+	if (!has)
+		throw Failure(RH_EPLUGIN, "needs a host of ABI 1.2");
+}
+
+/** What there is of an object that a job names. */
+enum class Lookup : std::int32_t {
+	found = RH_LOOKUP_FOUND,    /**< the object exists */
+	absent = RH_LOOKUP_ABSENT,  /**< it does not, or it is not looked for */
+	unnamed = RH_LOOKUP_UNNAMED /**< the job names none */
+};
+
 /** One job at one moment. Lives as long as the operation. The functions are those of struct rh_services. */
 class View
 {
@@ -193,6 +207,31 @@ class View
 	std::optional<Text> setting(Text key) const
 	{
 		return optional(services_.setting(view_, key.c_str()));
+	}
+
+	/** Since 1.2: @return key number @p place of the map at @p path; nothing after the last */
+	std::optional<Text> key(Text path, std::uint32_t place) const
+	{
+		need_service(RH_HAS(&services_, rh_services, key));
+		return optional(services_.key(view_, path.c_str(), place));
+	}
+	/** Since 1.2: @return the path of the member @p key of the map at @p path, whatever is in the key */
+	Text member(Text path, Text key) const
+	{
+		need_service(RH_HAS(&services_, rh_services, member));
+		return required(services_.member(view_, path.c_str(), key.c_str()));
+	}
+	/**
+	 * Since 1.2: what there is of the object that the entry @p name of rh_kind.lookups means; its values are at paths
+	 * that begin with "@NAME.". Throws Failure when the kind has no such entry.
+	 */
+	Lookup lookup(Text name) const
+	{
+		need_service(RH_HAS(&services_, rh_services, lookup));
+		const std::int32_t found = services_.lookup(view_, name.c_str());
+
+		return found > 0 ? static_cast<Lookup>(found)
+		                 : throw Failure(RH_EPLUGIN, "the kind has no lookup \"" + std::string(name) + "\"");
 	}
 
 	/** @return replica type number @p place of the job; nothing after the last */
@@ -331,13 +370,6 @@ class Reply
 		if (code < 0)
 			throw ServiceError(code);
 	}
-	/** Throw unless the host has a service of 1.2. */
-	static void need(bool has)
-	{
-		if (!has)
-			throw Failure(RH_EPLUGIN, "needs a host of ABI 1.2");
-	}
-
 	const rh_services &services_; /**< of the host */
 	rh_reply *reply_;             /**< of this call */
 };
@@ -399,6 +431,52 @@ class Objects : public Reply
 	{
 		check(services_.object(reply_, json.c_str()));
 	}
+	/**
+	 * Since 1.2: name one that is not compared or not deleted. @param flags RH_OBJECT_* @param random_bytes of an
+	 * object that is made once, by make(), from so many bytes; 0: it is made as named
+	 */
+	void add(Text json, std::uint32_t flags, std::uint32_t random_bytes = 0)
+	{
+		rh_object_options options = {};
+
+		need_service(RH_HAS(&services_, rh_services, object_with));
+		options.head = RH_HEAD(rh_object_options);
+		options.flags = flags;
+		options.random_bytes = random_bytes;
+		check(services_.object_with(reply_, json.c_str(), &options));
+	}
+};
+
+/** The answer of make(). */
+class Made : public Reply
+{
+  public:
+	using Reply::Reply;
+
+	/** The object, with the apiVersion, kind and name that were asked for; once. */
+	void give(Text json)
+	{
+		check(services_.object(reply_, json.c_str()));
+	}
+};
+
+/** The answer of expand(): replica types, or a refusal. */
+class Expansion : public Reply
+{
+  public:
+	using Reply::Reply;
+
+	/** The replica types, as JSON; once. */
+	void give(Text json)
+	{
+		need_service(RH_HAS(&services_, rh_services, expansion));
+		check(services_.expansion(reply_, json.c_str()));
+	}
+	/** Refuse the job, as in validate(). */
+	void refuse(Text path, Text detail)
+	{
+		check(services_.refuse(reply_, path.c_str(), detail.c_str()));
+	}
 };
 
 /** The answer of judge(). */
@@ -433,19 +511,19 @@ class Verdicts : public Reply
 	 */
 	void conclude(std::int32_t verdict, const char *type, Text reason, const char *message = nullptr)
 	{
-		need(RH_HAS(&services_, rh_services, conclude));
+		need_service(RH_HAS(&services_, rh_services, conclude));
 		check(services_.conclude(reply_, verdict, type, reason.c_str(), message));
 	}
 	/** Create no pod for a replica now; @p index -1: for none of the type. @param reason for people */
 	void hold(Text type, std::int32_t index, Text reason)
 	{
-		need(RH_HAS(&services_, rh_services, hold));
+		need_service(RH_HAS(&services_, rh_services, hold));
 		check(services_.hold(reply_, type.c_str(), index, reason.c_str()));
 	}
 	/** Set a member of status that rh_kind.status_schema declares; "null" removes it. */
 	void status(Text field, Text json)
 	{
-		need(RH_HAS(&services_, rh_services, status));
+		need_service(RH_HAS(&services_, rh_services, status));
 		check(services_.status(reply_, field.c_str(), json.c_str()));
 	}
 	/** Restart the whole job. @param flags RH_RESTART_*; @param token NULL: each time that it is said */
@@ -467,7 +545,7 @@ class Verdicts : public Reply
   private:
 	void restart(const char *type, std::int32_t index, std::uint32_t flags, const char *token, const char *message)
 	{
-		need(RH_HAS(&services_, rh_services, restart));
+		need_service(RH_HAS(&services_, rh_services, restart));
 		check(services_.restart(reply_, type, index, flags, token, message));
 	}
 };
@@ -512,6 +590,16 @@ class Kind
 	virtual Judgement judge(const View &, Verdicts &) const
 	{
 		return Judgement::core;
+	}
+	/** Since 1.2: make an object that objects() named with random bytes, of these alone. */
+	virtual void make(const View &, const rh_made &, Made &) const
+	{
+		throw Failure(RH_EPLUGIN, "the kind makes no objects");
+	}
+	/** Since 1.2: give the replica types of a job, for a kind with RH_KIND_EXPANDED. */
+	virtual void expand(const View &, Expansion &) const
+	{
+		throw Failure(RH_EPLUGIN, "the kind gives no replica types");
 	}
 };
 
@@ -597,6 +685,8 @@ template <class... Kinds> class Operations
 	static constexpr bool edits = (!std::is_same_v<decltype(&Kinds::pod), decltype(&Kind::pod)> || ...);
 	static constexpr bool adds = (!std::is_same_v<decltype(&Kinds::objects), decltype(&Kind::objects)> || ...);
 	static constexpr bool judges = (!std::is_same_v<decltype(&Kinds::judge), decltype(&Kind::judge)> || ...);
+	static constexpr bool makes = (!std::is_same_v<decltype(&Kinds::make), decltype(&Kind::make)> || ...);
+	static constexpr bool expands = (!std::is_same_v<decltype(&Kinds::expand), decltype(&Kind::expand)> || ...);
 
 	static std::int32_t init(const rh_services *services, void **ret_self, rh_reply *reply) noexcept
 	{
@@ -645,6 +735,20 @@ template <class... Kinds> class Operations
 			return std::int32_t{kind.judge(seen, made) == Judgement::core ? RH_DEFAULT : RH_OK};
 		});
 	}
+	static std::int32_t make(void *self, const rh_view *view, const rh_made *wanted, rh_reply *reply) noexcept
+	{
+		return answer<Made>(self, view, reply, [wanted](const Kind &kind, const View &seen, Made &made) {
+			kind.make(seen, *wanted, made);
+			return std::int32_t{RH_OK};
+		});
+	}
+	static std::int32_t expand(void *self, const rh_view *view, rh_reply *reply) noexcept
+	{
+		return answer<Expansion>(self, view, reply, [](const Kind &kind, const View &seen, Expansion &made) {
+			kind.expand(seen, made);
+			return std::int32_t{RH_OK};
+		});
+	}
 };
 
 /** @return the table of a plugin */
@@ -663,6 +767,8 @@ template <class... Kinds> constexpr rh_plugin table(const char *name, const char
 	made.objects = Made::adds ? Made::objects : nullptr;
 	made.judge = Made::judges ? Made::judge : nullptr;
 	made.settings = settings;
+	made.make = Made::makes ? Made::make : nullptr;
+	made.expand = Made::expands ? Made::expand : nullptr;
 	return made;
 }
 

@@ -24,7 +24,7 @@ OPENAPI = {"definitions": {"io.k8s.api.core.v1.PodTemplateSpec": {"type": "objec
 def crds(*words):
     done = call("crds", *words)
     assert done.returncode == 0, done.stderr
-    return list(yaml.load_all(done.stdout, yaml.CSafeLoader))
+    return list(yaml.safe_load_all(done.stdout))
 
 
 def version(crd):
@@ -51,7 +51,7 @@ class Fresh(Case):
 class Output(Case):
     def test_every_kind_and_each_is_small(self):
         text = call("crds").stdout
-        self.assertEqual({crd["spec"]["names"]["kind"] for crd in yaml.load_all(text, yaml.CSafeLoader)}, KINDS)
+        self.assertEqual({crd["spec"]["names"]["kind"] for crd in yaml.safe_load_all(text)}, KINDS)
         for part in text.split("\n---\n"):
             self.assertLess(len(part), SIZE_MAX)
 
@@ -92,7 +92,7 @@ class Output(Case):
                 self.assertIn(says, done.stderr)
 
     def test_versions_that_a_cluster_has_stored(self):
-        """Of the definitions printed, each version that nobody serves is a warning; others are none of ours."""
+        """Of the definitions that are printed, each version that nobody serves is a warning; others are not ours."""
         installed = crds()
         for crd in installed:
             stored = ["v1", "v2beta1"] if crd["spec"]["names"]["kind"] == "MPIJob" else ["v1"]

@@ -150,6 +150,72 @@ class PlainJob : public roundhouse::Kind
 	}
 };
 
+constexpr const rh_replica_type *no_types[] = {nullptr};
+
+constexpr rh_kind make_wide()
+{
+	rh_kind made = roundhouse::kind_of("example.org", "WideJob", no_types);
+
+	made.plural = "widejobs";
+	made.singular = "widejob";
+	made.framework = "wide";
+	made.controller = "widejob-controller";
+	made.flags = RH_KIND_EXPANDED;
+	made.spec_schema = R"({"sizes": {"type": "string"}, "ask": {"type": "string"},
+		"fail": {"type": "boolean"}})";
+	made.rbac_rules = R"([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "delete", "list"]}])";
+	made.lookups = R"([{"name": "sizes", "apiVersion": "v1", "required": false, "kinds": [{"kind": "ConfigMap",
+		"plural": "configmaps", "scope": "Namespaced"}], "object": {"from": "spec.sizes"}}])";
+	return made;
+}
+
+constexpr rh_kind wide = make_wide();
+
+/* A replica type for each key of the ConfigMap that the job names, and a Secret that is made of random bytes. */
+class WideJob : public roundhouse::Kind
+{
+  public:
+	const rh_kind &describe() const override
+	{
+		return wide;
+	}
+	void expand(const roundhouse::View &view, roundhouse::Expansion &expansion) const override
+	{
+		std::string list;
+
+		if (const auto asked = view.text("spec.ask"))
+			(void)view.lookup(*asked);
+		if (view.lookup("sizes") == roundhouse::Lookup::unnamed)
+			return expansion.refuse("spec.sizes", "Required value: must name a ConfigMap");
+		if (view.lookup("sizes") == roundhouse::Lookup::absent)
+			return expansion.refuse("spec.sizes", "Not found: no such ConfigMap");
+		for (std::uint32_t i = 0; const auto key = view.key("@sizes.data", i); i++) {
+			list.append(i > 0 ? "," : "").append(R"({"name": )").append(view.quote(*key));
+			list.append(R"(, "replicas": )").append(*view.text(view.member("@sizes.data", *key)));
+			list.append(R"(, "template": {"spec": {"containers": [{"name": "c", "image": "debian", "command":
+				["sh", "-c", "true"]}]}}})");
+		}
+		expansion.give(R"({"types": [)" + list + "]}");
+	}
+	void objects(const roundhouse::View &, roundhouse::Objects &objects) const override
+	{
+		objects.add(R"({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "wide-token"}})", RH_OBJECT_ONCE, 4);
+	}
+	void make(const roundhouse::View &view, const rh_made &wanted, roundhouse::Made &made) const override
+	{
+		std::string text;
+
+		for (std::uint32_t i = 0; i < wanted.random_bytes; i++)
+			text.append(1, static_cast<char>('a' + wanted.random[i] % 26));
+		if (view.boolean("spec.fail"))
+			throw Failure(RH_EINVAL, std::string(wanted.api_version) + " " + wanted.kind + "/" + wanted.name + " of " +
+			                             std::to_string(text.size()) + " letters");
+		made.give(
+			R"({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "wide-token"}, "stringData": {"a": ")" +
+			text + R"("}})");
+	}
+};
+
 } // namespace
 
-ROUNDHOUSE_PLUGIN("face", "1.2.3", FaceJob, PlainJob)
+ROUNDHOUSE_PLUGIN("face", "1.2.3", FaceJob, PlainJob, WideJob)

@@ -26,6 +26,16 @@ spec:
   faceReplicaSpecs:
     Peer: {{replicas: 2, template: {{spec: {{containers: [{{name: face, image: debian, command: ["true"]}}]}}}}}}
 """
+WIDE = """apiVersion: example.org/v1
+kind: WideJob
+metadata: {{name: wide}}
+spec: {spec}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: sizes}}
+data: {{node: "2", a-b: "1"}}
+"""
 # of pod(): mode, and the message for people
 FAILURES = [("invalid", "the user must change it"), ("text", "went wrong"), ("memory", "out of memory")]
 OWN_FAILURES = {
@@ -101,7 +111,7 @@ class Face(unittest.TestCase):
                               timeout=LIMIT, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn('plugin "face" 1.2.3 fits', done.stdout)
-        self.assertIn("FaceJob.v1.example.org,PlainJob.v1.example.org", done.stdout)
+        self.assertIn("FaceJob.v1.example.org,PlainJob.v1.example.org,WideJob.v1.example.org", done.stdout)
 
     def test_one_symbol(self):
         symbols = must([need("nm"), "-D", "--defined-only", self.plugins / "face.so"])
@@ -136,6 +146,34 @@ class Face(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for words in ("once more", "DoneTwice", "all peers are done twice"):
             self.assertIn(words, done.stdout + done.stderr)
+
+    def call_wide(self, spec, *command):
+        job = self.folder / "wide.yaml"
+        job.write_text(WIDE.format(spec=spec))
+        return subprocess.run([PROGRAM, *command, "--plugins", self.plugins, job], capture_output=True, text=True,
+                              timeout=LIMIT, check=False)
+
+    def test_types_from_an_object_that_the_job_names(self):
+        done = self.call_wide("{sizes: sizes}", "render", "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        names = {item["metadata"]["name"] for item in json.loads(done.stdout)["items"] if item["kind"] == "Pod"}
+        self.assertEqual(names, {"wide-node-0", "wide-node-1", "wide-a-b-0"})
+
+    def test_what_expand_refuses(self):
+        for spec, words in (("{}", "spec.sizes: Required value: must name a ConfigMap"),
+                            ("{sizes: other}", "spec.sizes: Not found: no such ConfigMap"),
+                            ("{sizes: sizes, ask: nothing}", 'the kind has no lookup "nothing"')):
+            done = self.call_wide(spec, "render")
+            self.assertNotEqual(done.returncode, 0, done.stdout)
+            self.assertIn(words, done.stderr)
+
+    def test_an_object_that_is_made_of_random_bytes(self):
+        done = self.call_wide("{sizes: sizes}", "run", "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("wide-token", done.stdout)
+        done = self.call_wide("{sizes: sizes, fail: true}", "run", "-o", "json")
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn("WideJob default/wide: v1 Secret/wide-token of 4 letters", done.stdout + done.stderr)
 
     def test_findings(self):
         done = self.call(["lint"], "mode: refuse")

@@ -238,9 +238,8 @@ static int trouble_hang(enum trouble_operation operation, const char *name)
 	                   "spec: {}}");
 	/* the next process has this limit */
 	fixture.config->plugin_time_limit = 3 * RH_SECOND;
-	return trouble_fails(&fixture, operation, &kernel, true) && trouble_fails(&fixture, operation, &fault, true)
-	           ? 0
-	           : 1;
+	return trouble_fails(&fixture, operation, &kernel, true) && trouble_fails(&fixture, operation, &fault, true) ? 0
+	                                                                                                             : 1;
 }
 
 static void test_trouble__it_hangs(void **state)

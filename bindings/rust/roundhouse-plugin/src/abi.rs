@@ -71,11 +71,28 @@ pub const RH_KIND_OWN_STATUS: u32 = 256;
 pub const RH_KIND_STORAGE: u32 = 1024;
 /// Since 1.2: this version has the jobs whose version nobody can find out.
 pub const RH_KIND_FALLBACK: u32 = 2048;
+/// Since 1.2: jobs have no map of replica types; expand() gives them.
 pub const RH_KIND_EXPANDED: u32 = 4096;
 /// Since 1.2: on a cluster only where the allow-list names the plugin.
 pub const RH_KIND_OPT_IN: u32 = 8192;
 /// Since 1.2: on a cluster the limits of the run policy are the plugin's.
 pub const RH_KIND_OWN_LIMITS: u32 = 16384;
+
+/// The object exists.
+pub const RH_LOOKUP_FOUND: i32 = 1;
+/// It does not, or it is not looked for.
+pub const RH_LOOKUP_ABSENT: i32 = 2;
+/// The job does not name one.
+pub const RH_LOOKUP_UNNAMED: i32 = 3;
+
+/// Made when it is missing, never compared or written again.
+pub const RH_OBJECT_ONCE: u32 = 1;
+/// No owner: it stays when the job goes.
+pub const RH_OBJECT_RETAIN: u32 = 2;
+/// With ONCE: the bytes for make() are a new pair of keys (RH_PAIR_BYTES).
+pub const RH_OBJECT_PAIR: u32 = 4;
+/// Bytes of a new pair of keys.
+pub const RH_PAIR_BYTES: u32 = 199;
 
 /// There is no pod.
 pub const RH_PHASE_ABSENT: i32 = 0;

@@ -3,7 +3,9 @@
 
 use crate::reply::Reply;
 use crate::describe::Kept;
-use crate::{abi, text, Error, Findings, Judgement, Kind, Objects, Pod, Replica, Result, Verdicts, View};
+use crate::{
+    abi, text, Error, Expansion, Findings, Judgement, Kind, Objects, Pod, Replica, Result, Verdicts, View, Wanted,
+};
 use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
 use std::os::raw::c_void;
@@ -95,8 +97,8 @@ fn make<R: Registered>() -> Made {
             judge: Some(judge::<R>),
             settings: kept.text(R::SETTINGS),
             resources: std::ptr::null(),
-            make: None,
-            expand: None,
+            make: Some(make_object::<R>),
+            expand: Some(expand::<R>),
         },
         kinds: descriptions.iter().map(|description| kept.kind(description)).collect(),
         names: descriptions.iter().map(|description| description.kind).collect(),
@@ -212,4 +214,30 @@ unsafe extern "C" fn judge<R: Registered>(me: *mut c_void, view: *const abi::Vie
         let judgement = kind.judge(seen, &mut Verdicts(made))?;
         Ok(if judgement == Judgement::Core { abi::RH_DEFAULT } else { abi::RH_OK })
     })
+}
+
+unsafe extern "C" fn make_object<R: Registered>(
+    me: *mut c_void,
+    view: *const abi::View,
+    wanted: *const abi::MadeObject,
+    reply: *mut abi::Reply,
+) -> i32 {
+    answer::<R>(me, view, reply, |kind, seen, made| {
+        let wanted = &*wanted;
+        let random: &[u8] = match wanted.random_bytes {
+            0 => &[],
+            count => std::slice::from_raw_parts(wanted.random, count as usize),
+        };
+        let wanted = Wanted {
+            api_version: text::borrowed(wanted.api_version).unwrap_or(""),
+            kind: text::borrowed(wanted.kind).unwrap_or(""),
+            name: text::borrowed(wanted.name).unwrap_or(""),
+            random,
+        };
+        kind.make(seen, &wanted, &mut crate::Made(made)).map(|()| abi::RH_OK)
+    })
+}
+
+unsafe extern "C" fn expand<R: Registered>(me: *mut c_void, view: *const abi::View, reply: *mut abi::Reply) -> i32 {
+    answer::<R>(me, view, reply, |kind, seen, made| kind.expand(seen, &mut Expansion(made)).map(|()| abi::RH_OK))
 }

@@ -46,8 +46,8 @@ mod view;
 
 pub use border::{Registered, Registry};
 pub use describe::{Description, ReplicaType};
-pub use reply::{Findings, Objects, Pod, Restart, Verdicts};
-pub use view::{Counts, Replica, ReplicaState, View};
+pub use reply::{Expansion, Findings, Made, Objects, Pod, Restart, Verdicts, Wanted};
+pub use view::{Counts, Lookup, Replica, ReplicaState, View};
 
 /// What an operation returns.
 pub type Result<T = ()> = std::result::Result<T, Error>;
@@ -118,6 +118,14 @@ pub trait Kind: Sync {
     /// Say what the counts mean.
     fn judge(&self, _view: &View, _verdicts: &mut Verdicts) -> Result<Judgement> {
         Ok(Judgement::Core)
+    }
+    /// Since 1.2: make an object that `objects()` named with random bytes, of these alone.
+    fn make(&self, _view: &View, _wanted: &Wanted, _made: &mut Made) -> Result {
+        Err("the kind makes no objects".into())
+    }
+    /// Since 1.2: give the replica types of a job, for a kind with RH_KIND_EXPANDED.
+    fn expand(&self, _view: &View, _expansion: &mut Expansion) -> Result {
+        Err("the kind gives no replica types".into())
     }
 }
 

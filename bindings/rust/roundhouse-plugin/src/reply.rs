@@ -17,7 +17,7 @@ pub enum Restart<'a> {
 }
 
 /// A service that came after 1.0, where the host has it. `field` is its member of `services`.
-fn later<T: Copy>(services: &abi::Services, field: *const Option<T>) -> Result<T> {
+pub(crate) fn later<T: Copy>(services: &abi::Services, field: *const Option<T>) -> Result<T> {
     let end = field as usize - services as *const abi::Services as usize + std::mem::size_of::<Option<T>>();
     // what lies behind the size that the host states is not there
     let found = if services.head.size as usize >= end { unsafe { *field } } else { None };
@@ -128,9 +128,56 @@ impl Objects<'_> {
         let reply = &self.0;
         result(text::with(json, |json| unsafe { (reply.services.object)(reply.reply, json) }))
     }
+    /// Since 1.2: name one that is not compared or not deleted (RH_OBJECT_*). With `random_bytes` it is made once, by
+    /// `make()`, from so many bytes; 0: it is made as named.
+    pub fn add_with(&mut self, json: &str, flags: u32, random_bytes: u32) -> Result {
+        let service = later(self.0.services, addr_of!(self.0.services.object_with))?;
+        let options = abi::ObjectOptions { head: abi::Head::of::<abi::ObjectOptions>(), flags, random_bytes };
+        result(text::with(json, |json| unsafe { service(self.0.reply, json, &options) }))
+    }
     /// Add a log line: RH_NOTE_*.
     pub fn note(&mut self, level: i32, words: &str) -> Result {
         self.0.note(level, words)
+    }
+}
+
+/// What `make()` is to make: an object that `objects()` named with random bytes.
+#[derive(Clone, Copy)]
+pub struct Wanted<'v> {
+    /// As `objects()` named it, like kind and name.
+    pub api_version: &'v str,
+    /// "Secret"
+    pub kind: &'v str,
+    /// Its metadata.name.
+    pub name: &'v str,
+    /// Bytes from the kernel, or a new pair of keys, fresh for each call: keys are derived from them.
+    pub random: &'v [u8],
+}
+
+/// The answer of `make()`.
+pub struct Made<'v>(pub(crate) Reply<'v>);
+
+impl Made<'_> {
+    /// The object, with the apiVersion, kind and name that were asked for; once.
+    pub fn give(&mut self, json: &str) -> Result {
+        let reply = &self.0;
+        result(text::with(json, |json| unsafe { (reply.services.object)(reply.reply, json) }))
+    }
+}
+
+/// The answer of `expand()`: replica types, or a refusal.
+pub struct Expansion<'v>(pub(crate) Reply<'v>);
+
+impl Expansion<'_> {
+    /// The replica types, as JSON; once.
+    pub fn give(&mut self, json: &str) -> Result {
+        let service = later(self.0.services, addr_of!(self.0.services.expansion))?;
+        result(text::with(json, |json| unsafe { service(self.0.reply, json) }))
+    }
+    /// Refuse the job, as in `validate()`.
+    pub fn refuse(&mut self, path: &str, detail: &str) -> Result {
+        let service = self.0.services.refuse;
+        self.0.two(service, path, detail)
     }
 }
 

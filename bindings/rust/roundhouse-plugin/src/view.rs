@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What an operation sees.
 
+use crate::reply::later;
 use crate::{abi, text, Error, Result};
 use std::os::raw::c_char;
+use std::ptr::addr_of;
 
 /// How the replicas of one type do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +43,17 @@ pub struct Replica<'v> {
     pub index: i32,
     /// From 0 over all types, in the order of the description.
     pub rank: i32,
+}
+
+/// What there is of an object that a job names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The object exists.
+    Found,
+    /// It does not, or it is not looked for.
+    Absent,
+    /// The job names none.
+    Unnamed,
 }
 
 /// One job at one moment. Texts are borrowed until the operation returns.
@@ -107,6 +120,31 @@ impl<'v> View<'v> {
     /// A setting of this plugin: section [plugin NAME] of the configuration; `None` when unset.
     pub fn setting(&self, key: &str) -> Option<&'v str> {
         self.find(self.services.setting, key)
+    }
+
+    /// Since 1.2: key number `place` of the map at the path; `None` after the last.
+    pub fn key(&self, path: &str, place: u32) -> Result<Option<&'v str>> {
+        let service = later(self.services, addr_of!(self.services.key))?;
+        Ok(text::with(path, |path| unsafe { text::borrowed(service(self.view, path, place)) }).flatten())
+    }
+    /// Since 1.2: the path of the member `key` of the map at the path, whatever is in the key.
+    pub fn member(&self, path: &str, key: &str) -> Result<&'v str> {
+        let service = later(self.services, addr_of!(self.services.member))?;
+        let found = text::with(path, |path| {
+            text::with(key, |key| unsafe { text::borrowed(service(self.view, path, key)) }).flatten()
+        });
+        found.flatten().ok_or_else(|| Error::new(abi::RH_EPLUGIN, "a path cannot have this key"))
+    }
+    /// Since 1.2: what there is of the object that the entry `name` of `Description::lookups` means; its values are at
+    /// paths that begin with "@NAME.".
+    pub fn lookup(&self, name: &str) -> Result<Lookup> {
+        let service = later(self.services, addr_of!(self.services.lookup))?;
+        match text::with(name, |name| unsafe { service(self.view, name) }) {
+            Some(abi::RH_LOOKUP_FOUND) => Ok(Lookup::Found),
+            Some(abi::RH_LOOKUP_ABSENT) => Ok(Lookup::Absent),
+            Some(abi::RH_LOOKUP_UNNAMED) => Ok(Lookup::Unnamed),
+            _ => Err(Error::new(abi::RH_EPLUGIN, format!("the kind has no lookup {:?}", name))),
+        }
     }
 
     /// The replica types of the job, in the order of the description.

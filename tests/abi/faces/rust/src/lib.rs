@@ -2,12 +2,13 @@
 //! What test_faces.py asks; faces.cpp has the same answers in C++.
 
 use roundhouse_plugin::{
-    abi::*, plugin, Counts, Description, Error, Findings, Judgement, Kind, Objects, Pod, Replica, ReplicaType, Restart,
-    Result, Verdicts, View,
+    abi::*, plugin, Counts, Description, Error, Expansion, Findings, Judgement, Kind, Lookup, Made, Objects, Pod,
+    Replica, ReplicaType, Restart, Result, Verdicts, View, Wanted,
 };
 
 struct FaceJob;
 struct PlainJob;
+struct WideJob;
 
 const SCHEMA: &str = r#"{"mode": {"type": "string"}, "count": {"type": "integer"}, "list": {"type": "array",
     "items": {"type": "string"}}, "flag": {"type": "boolean"}}"#;
@@ -130,4 +131,58 @@ impl Kind for PlainJob {
     }
 }
 
-plugin!(name = "face", release = env!("CARGO_PKG_VERSION"), kinds = [FaceJob, PlainJob]);
+const LOOKUPS: &str = r#"[{"name": "sizes", "apiVersion": "v1", "required": false, "kinds": [{"kind": "ConfigMap",
+    "plural": "configmaps", "scope": "Namespaced"}], "object": {"from": "spec.sizes"}}]"#;
+const TEMPLATE: &str = r#"{"spec": {"containers": [{"name": "c", "image": "debian",
+    "command": ["sh", "-c", "true"]}]}}"#;
+
+/// A replica type for each key of the ConfigMap that the job names, and a Secret that is made of random bytes.
+impl Kind for WideJob {
+    fn describe(&self) -> Description {
+        Description {
+            plural: "widejobs",
+            singular: "widejob",
+            framework: "wide",
+            controller: "widejob-controller",
+            flags: RH_KIND_EXPANDED,
+            spec_schema: Some(r#"{"sizes": {"type": "string"}, "ask": {"type": "string"}, "fail": {"type": "boolean"}}"#),
+            rbac_rules: Some(r#"[{"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "delete", "list"]}]"#),
+            lookups: Some(LOOKUPS),
+            ..Description::new("example.org", "WideJob", vec![])
+        }
+    }
+    fn expand(&self, view: &View, expansion: &mut Expansion) -> Result {
+        if let Some(asked) = view.text("spec.ask") {
+            view.lookup(asked)?;
+        }
+        match view.lookup("sizes")? {
+            Lookup::Unnamed => return expansion.refuse("spec.sizes", "Required value: must name a ConfigMap"),
+            Lookup::Absent => return expansion.refuse("spec.sizes", "Not found: no such ConfigMap"),
+            Lookup::Found => (),
+        }
+        let mut types = Vec::new();
+        while let Some(key) = view.key("@sizes.data", types.len() as u32)? {
+            let replicas = view.text(view.member("@sizes.data", key)?).unwrap_or("1");
+            let name = view.quote(key)?;
+            types.push(format!(r#"{{"name": {}, "replicas": {}, "template": {}}}"#, name, replicas, TEMPLATE));
+        }
+        expansion.give(&format!(r#"{{"types": [{}]}}"#, types.join(",")))
+    }
+    fn objects(&self, _view: &View, objects: &mut Objects) -> Result {
+        let secret = r#"{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "wide-token"}}"#;
+        objects.add_with(secret, RH_OBJECT_ONCE, 4)
+    }
+    fn make(&self, view: &View, wanted: &Wanted, made: &mut Made) -> Result {
+        let text: String = wanted.random.iter().map(|byte| char::from(b'a' + byte % 26)).collect();
+        if view.boolean("spec.fail") {
+            let what = format!("{} {}/{} of {} letters", wanted.api_version, wanted.kind, wanted.name, text.len());
+            return Err(Error::new(RH_EINVAL, what));
+        }
+        made.give(&format!(
+            r#"{{"apiVersion": "v1", "kind": "Secret", "metadata": {{"name": "wide-token"}}, "stringData": {{"a": "{}"}}}}"#,
+            text
+        ))
+    }
+}
+
+plugin!(name = "face", release = env!("CARGO_PKG_VERSION"), kinds = [FaceJob, PlainJob, WideJob]);
