@@ -110,6 +110,17 @@ static void controller_on_problem(void *arg, const struct rh_kube_problem *probl
 	rh_problems_report(&controller->problems, controller->plugins.host, problem);
 }
 
+/*
+ * The turn of the loop begins with the Lease; but the process may be stopped at any later moment of it, and go on when
+ * another instance works. So each write is asked for once more when it is sent.
+ */
+static bool controller_may_write(void *arg)
+{
+	const struct rh_controller *controller = arg;
+
+	return !controller->keeper || rh_lease_works(rh_lease_keeper_lease(controller->keeper), rh_clock_monotonic());
+}
+
 static void controller_stop_work(struct rh_controller *controller)
 {
 	rh_engine_free(rh_take(controller->engine));
@@ -128,6 +139,7 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 		.burst = options->burst,
 		.problem = controller_on_problem,
 		.observe = controller_on_call,
+		.may_write = controller_may_write,
 		.arg = controller,
 	};
 	struct rh_engine_options engine = {
@@ -510,10 +522,13 @@ static int controller_open(struct rh_controller *controller, struct rh_error *er
 	return r < 0 ? r : controller_add_sources(controller, err);
 }
 
+/* What was not answered in time must not reach the server later: then another instance works. */
 static void controller_close(struct rh_controller *controller)
 {
-	rh_lease_keeper_free(controller->keeper);
+	if (controller->http)
+		rh_http_reset(controller->http);
 	controller_stop_work(controller);
+	rh_lease_keeper_free(controller->keeper);
 	rh_servers_close(controller);
 	rh_plugins_close(controller);
 	rh_http_free(controller->watch_http);

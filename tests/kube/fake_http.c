@@ -60,6 +60,7 @@ int rh_http_send(struct rh_http *http, const struct rh_http_request *request, rh
 	call->path = rh_strdup(request->path);
 	call->content_type = rh_strdup(request->content_type);
 	call->body = request->body ? rh_strndup(request->body, request->body_length) : NULL;
+	call->may = request->may;
 	call->timeout = request->timeout;
 	call->idle_timeout = request->idle_timeout;
 	if (!call->method || !call->path || (request->content_type && !call->content_type) ||

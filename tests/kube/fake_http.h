@@ -19,6 +19,7 @@ struct fake_call {
 	int64_t timeout;
 	int64_t idle_timeout;
 	rh_http_chunk_fn *chunk;
+	rh_http_may_fn *may;
 	rh_http_done_fn *done;
 	void *arg;
 };

@@ -16,7 +16,7 @@ Paths:
   /cut/N                    promises 1000 bytes, sends N, closes
   /close                    closes without an answer
   /token/TEXT               200 for "Authorization: Bearer TEXT", else 401
-  /count                    {"connections": …, "requests": …} so far
+  /count                    {"connections": …, "requests": …} so far; requests that came whole
   /certificate              the subject of the client's certificate
 
 --h2: nghttpd serves files of that folder over HTTP/2 instead: /ok ("ok\\n"), /big (1 MiB). --plain: without TLS; it is
@@ -89,8 +89,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
     def serve(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        self.body = self.rfile.read(length)
+        if len(self.body) < length:
+            self.close_connection = True
+            return
         self.server.requests += 1
-        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         word, _, rest = self.path.partition("?")[0].lstrip("/").partition("/")
         with contextlib.suppress(BrokenPipeError, ConnectionResetError, ssl.SSLError):
             getattr(self, "do_word_" + word, self.do_word_missing)(rest)

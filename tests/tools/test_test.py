@@ -14,6 +14,16 @@ enable_testing()
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
 add_executable(test_base_one one.c)
 add_test(NAME base/one COMMAND test_base_one argument)
+add_custom_target(products)
+add_subdirectory(script)
+"""
+SCRIPT = """add_library(made MODULE ../one.c)
+set_target_properties(made PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+add_test(NAME script/other COMMAND false)
+add_test(NAME script/one COMMAND python3 -B ${CMAKE_CURRENT_SOURCE_DIR}/list.py ${CMAKE_CURRENT_BINARY_DIR})
+"""
+LIST = """import pathlib, sys
+print([path.name for path in pathlib.Path(sys.argv[1]).glob("*.so")])
 """
 PRESETS = """{"version": 3, "configurePresets": [
   {"name": "dev", "generator": "Ninja", "binaryDir": "${sourceDir}/build/dev"}]}
@@ -31,7 +41,9 @@ class Test(unittest.TestCase):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())).resolve()
         (self.folder / "tools").mkdir()
         shutil.copy(TOOL, self.folder / "tools" / "test")
-        for name, text in (("CMakeLists.txt", PROJECT), ("CMakePresets.json", PRESETS), ("one.c", SOURCE)):
+        (self.folder / "script").mkdir()
+        for name, text in (("CMakeLists.txt", PROJECT), ("CMakePresets.json", PRESETS), ("one.c", SOURCE),
+                           ("script/CMakeLists.txt", SCRIPT), ("script/list.py", LIST)):
             (self.folder / name).write_text(text)
 
     def run_tool(self, *words):
@@ -42,6 +54,11 @@ class Test(unittest.TestCase):
         for _ in range(2):
             done = self.run_tool("base/one")
             self.assertEqual((done.returncode, done.stdout), (0, "argument of one\n"), done.stderr)
+
+    def test_test__what_a_script_finds_in_a_folder_is_built(self):
+        """And no other test of that folder runs: ninja has a target "test" in each."""
+        done = self.run_tool("script/one")
+        self.assertEqual((done.returncode, done.stdout), (0, "['made.so']\n"), done.stderr)
 
     def test_test__an_unknown_name(self):
         done = self.run_tool("base/two")

@@ -40,6 +40,8 @@ int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call 
 	call->secret = request->secret;
 	call->timeout = request->timeout;
 	call->idle_timeout = request->idle_timeout;
+	call->may = request->may;
+	call->may_arg = request->may_arg;
 	call->began = rh_clock_monotonic();
 	call->received_at = call->began;
 	*ret_call = rh_take(call);
@@ -68,6 +70,50 @@ void rh_http_call_free(struct rh_http_call *call)
 		rh_free(call->body);
 	rh_str_deinit(&call->answer);
 	rh_free(call);
+}
+
+bool rh_http_call_may(struct rh_http_call *call)
+{
+	if (!call->may || call->may(call->may_arg))
+		return true;
+	call->cut = RH_HTTP_CUT_LATE;
+	return false;
+}
+
+/* libcurl has a connection, and the request is what it sends next. */
+static int call_on_connection(void *arg, char *ip, char *local_ip, int port, int local_port)
+{
+	(void)ip;
+	(void)local_ip;
+	(void)port;
+	(void)local_port;
+	return rh_http_call_may(arg) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
+/* The connection takes more of the body; a server that is slow lets it wait. */
+static size_t call_on_room(char *room, size_t size, size_t count, void *arg)
+{
+	struct rh_http_call *call = arg;
+	size_t length = call->body_length - call->body_at;
+
+	if (!rh_http_call_may(call))
+		return CURL_READFUNC_ABORT;
+	if (length > size * count)
+		length = size * count;
+	memcpy(room, call->body + call->body_at, length);
+	call->body_at += length;
+	return length;
+}
+
+/* Sent once more, because the server had closed the connection meanwhile. */
+static int call_on_seek(void *arg, curl_off_t offset, int origin)
+{
+	struct rh_http_call *call = arg;
+
+	if (origin != SEEK_SET || offset < 0 || (size_t)offset > call->body_length)
+		return CURL_SEEKFUNC_CANTSEEK;
+	call->body_at = (size_t)offset;
+	return CURL_SEEKFUNC_OK;
 }
 
 static int call_gather(struct rh_http_call *call, const char *data, size_t length)
@@ -185,6 +231,21 @@ static int call_set_way(CURL *easy, const struct rh_http_target *target)
 	return bad;
 }
 
+/* The body is asked for in pieces, so that none is sent too late. */
+static int call_set_body(struct rh_http_call *call)
+{
+	int bad = (int)curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_length);
+
+	if (call->body_length == 0)
+		return bad | (int)curl_easy_setopt(call->easy, CURLOPT_POSTFIELDS, "");
+	call->body_at = 0;
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_READFUNCTION, call_on_room);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_READDATA, call);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_SEEKFUNCTION, call_on_seek);
+	return bad | (int)curl_easy_setopt(call->easy, CURLOPT_SEEKDATA, call);
+}
+
 static int call_set_question(struct rh_http_call *call, const struct rh_http_target *target)
 {
 	rh_auto_free char *url = rh_asprintf("%s%s", target->base, call->path);
@@ -197,10 +258,10 @@ static int call_set_question(struct rh_http_call *call, const struct rh_http_tar
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
 	if (get && !target->config->no_compression)
 		bad |= (int)curl_easy_setopt(call->easy, CURLOPT_ACCEPT_ENCODING, "gzip");
-	if (call->body || (!get && strcmp(call->method, "DELETE") != 0)) {
-		bad |= (int)curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_length);
-		bad |= (int)curl_easy_setopt(call->easy, CURLOPT_POSTFIELDS, call->body ? call->body : "");
-	}
+	if (call->body || (!get && strcmp(call->method, "DELETE") != 0))
+		bad |= call_set_body(call);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_PREREQFUNCTION, call_on_connection);
+	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_PREREQDATA, call);
 	bad |= (int)curl_easy_setopt(call->easy, CURLOPT_CUSTOMREQUEST, call->method);
 	return bad;
 }
@@ -331,6 +392,9 @@ static void call_set_message(struct rh_http_call *call, const struct rh_http_tar
 		return;
 	case RH_HTTP_CUT_CHUNK:
 		rh_copy(call->message, sizeof(call->message), "malformed response");
+		return;
+	case RH_HTTP_CUT_LATE:
+		rh_copy(call->message, sizeof(call->message), RH_HTTP_LATE);
 		return;
 	case RH_HTTP_NOT_CUT:
 		break;

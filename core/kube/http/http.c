@@ -403,8 +403,10 @@ static int http_begin(struct rh_http *http, struct rh_http_call *call, int64_t n
 {
 	struct rh_auth_credential credential = {0};
 	CURLMcode code;
-	int r = rh_auth_get(http->auth, now, &credential, err);
+	int r = rh_http_call_may(call) ? 0 : rh_fail(err, RH_EAGAIN, RH_HTTP_LATE);
 
+	if (r == 0)
+		r = rh_auth_get(http->auth, now, &credential, err);
 	if (r != 0)
 		return r;
 	r = rh_http_call_prepare(call, &http->target, &credential, err);
@@ -449,6 +451,17 @@ void rh_http_close_silent(struct rh_http *http, int64_t since)
 	for (const struct http_socket *sock = http->sockets; sock; sock = sock->next) {
 		if (sock->received_at <= since + HTTP_SLACK)
 			(void)shutdown(sock->fd, SHUT_RDWR);
+	}
+}
+
+/* Closed first, so that libcurl, which drops its calls one by one, cannot send what others have left in its buffers. */
+void rh_http_reset(struct rh_http *http)
+{
+	const struct linger at_once = {.l_onoff = 1};
+
+	for (const struct http_socket *sock = http->sockets; sock; sock = sock->next) {
+		(void)setsockopt(sock->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+		(void)shutdown(sock->fd, SHUT_RDWR);
 	}
 }
 

@@ -29,6 +29,12 @@ struct rh_http;
  * @return 0 to continue; any other value ends the request: its done function is called with status 0
  */
 typedef int rh_http_chunk_fn(void *arg, const char *data, size_t length);
+/**
+ * Asked each time right before bytes of a request are given to its connection: the request as a whole and each piece of
+ * its body, however long it had to wait for a connection or for the server.
+ * @return whether they may be sent; if not, the request ends without a response
+ */
+typedef bool rh_http_may_fn(void *arg);
 
 /** One request. All borrowed during rh_http_send(). */
 struct rh_http_request {
@@ -42,6 +48,8 @@ struct rh_http_request {
 	int64_t timeout;         /**< microseconds for the whole exchange; 0: no limit */
 	int64_t idle_timeout;    /**< microseconds without a byte from the server until the request fails; 0: no limit */
 	rh_http_chunk_fn *chunk; /**< receives the body of a successful response in pieces; NULL: collect it */
+	rh_http_may_fn *may;     /**< whether it may still be sent; NULL: always */
+	void *may_arg;           /**< argument of may, which must outlive the request */
 };
 
 /** How a request ended. Borrowed until the callback returns. */
@@ -96,6 +104,11 @@ void rh_http_cancel(struct rh_http *http, uint64_t id);
  * when another client of the same server timed out.
  */
 void rh_http_close_silent(struct rh_http *http, int64_t since);
+/**
+ * Reset all connections that requests use, so that the kernel drops what it has not sent yet. For an owner that must
+ * not write any more; only rh_http_free() may follow.
+ */
+void rh_http_reset(struct rh_http *http);
 /** Send, receive, time out and call callbacks. A step of the loop. @param now monotonic microseconds */
 void rh_http_step(struct rh_http *http, int64_t now);
 /** @return the latest time of the next rh_http_step(), monotonic microseconds, or RH_NEVER */

@@ -27,6 +27,9 @@ int rh_http_target_init(struct rh_http_target *target, const struct rh_kubeconfi
 /** Free what @p target owns. */
 void rh_http_target_deinit(struct rh_http_target *target);
 
+/** Message of a request that may not be sent any more. */
+#define RH_HTTP_LATE "it was not sent: the time in which this process may write is over"
+
 /** State of a call. */
 enum rh_http_call_state {
 	RH_HTTP_WAITING, /**< not given to libcurl yet: new, or waiting for a credential */
@@ -35,7 +38,14 @@ enum rh_http_call_state {
 };
 
 /** Why a call ended without libcurl. */
-enum rh_http_call_cut { RH_HTTP_NOT_CUT, RH_HTTP_CUT_TIME, RH_HTTP_CUT_IDLE, RH_HTTP_CUT_SIZE, RH_HTTP_CUT_CHUNK };
+enum rh_http_call_cut {
+	RH_HTTP_NOT_CUT,
+	RH_HTTP_CUT_TIME,
+	RH_HTTP_CUT_IDLE,
+	RH_HTTP_CUT_SIZE,
+	RH_HTTP_CUT_CHUNK,
+	RH_HTTP_CUT_LATE
+};
 
 /** One request in progress. */
 struct rh_http_call {
@@ -52,10 +62,13 @@ struct rh_http_call {
 	bool secret;        /**< body is overwritten before it is freed */
 	char *body;
 	size_t body_length;
+	size_t body_at;  /**< how much of it libcurl has taken */
 	size_t body_max; /**< of the response */
 	int64_t timeout, idle_timeout;
 	int64_t began, received_at; /**< monotonic */
 	rh_http_chunk_fn *chunk;
+	rh_http_may_fn *may; /**< NULL: it may always be sent */
+	void *may_arg;
 	rh_http_done_fn *done;
 	void *arg;
 	CURL *easy;
@@ -75,6 +88,8 @@ int rh_http_call_new(const struct rh_http_request *request, struct rh_http_call 
 /** Free @p call, which libcurl must not use any more. NULL is ignored. */
 void rh_http_call_free(struct rh_http_call *call);
 RH_DEFINE_CLEANUP(http_call);
+/** @return whether it may be sent now; if not, call->cut says so */
+bool rh_http_call_may(struct rh_http_call *call);
 /** Create call->easy with the credential. @return 0 or RH_ENOMEM */
 int rh_http_call_prepare(struct rh_http_call *call, const struct rh_http_target *target,
                          const struct rh_auth_credential *credential, struct rh_error *err);

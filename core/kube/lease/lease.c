@@ -453,9 +453,14 @@ void rh_lease_release(struct rh_lease *lease)
 		lease->state = RH_LEASE_RELEASED;
 }
 
+bool rh_lease_works(const struct rh_lease *lease, int64_t now)
+{
+	return lease_works(lease) && now < lease->proof + lease->renew_deadline;
+}
+
 enum rh_lease_state rh_lease_look(struct rh_lease *lease, int64_t now)
 {
-	if (lease_works(lease) && now >= lease->proof + lease->renew_deadline)
+	if (lease_works(lease) && !rh_lease_works(lease, now))
 		lease->state = RH_LEASE_LOST;
 	return lease->state;
 }

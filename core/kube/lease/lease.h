@@ -9,6 +9,7 @@
 #ifndef RH_KUBE_LEASE_LEASE_H
 #define RH_KUBE_LEASE_LEASE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -70,6 +71,8 @@ void rh_lease_answer(struct rh_lease *lease, int64_t now, const struct rh_http_r
 void rh_lease_release(struct rh_lease *lease);
 /** @return the state at @p now, monotonic microseconds */
 enum rh_lease_state rh_lease_look(struct rh_lease *lease, int64_t now);
+/** @return whether this process may write at @p now, monotonic microseconds: it leads, or there is no election */
+bool rh_lease_works(const struct rh_lease *lease, int64_t now);
 /** @return the time, monotonic microseconds, when rh_lease_look() or rh_lease_next() may change without a response;
  * RH_NEVER: not at all */
 int64_t rh_lease_deadline(const struct rh_lease *lease);

@@ -321,6 +321,8 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 		.body = call->body,
 		.body_length = call->body ? strlen(call->body) : 0,
 		.timeout = STORE_DEADLINE,
+		.may = strcmp(call->method, "GET") == 0 ? NULL : store->options.may_write,
+		.may_arg = store->options.arg,
 	};
 	int r = rh_http_send(store->options.http, &request, store_on_done, call, &call->http_id, NULL);
 

@@ -51,6 +51,8 @@ struct rh_kube_store_options {
 	void (*problem)(void *arg, const struct rh_kube_problem *problem);
 	/** Called for every completed call; may be NULL. */
 	void (*observe)(void *arg, const struct rh_kube_call *call);
+	/** @return whether a write may be sent now: asked right before it is sent, see rh_http_may_fn; NULL: always */
+	bool (*may_write)(void *arg);
 	void *arg;     /**< first argument of the callbacks */
 	uint64_t seed; /**< of the jitter; 0: from the kernel */
 	bool pages;    /**< list in pages even where the server could stream the list */

@@ -44,7 +44,7 @@ class Server(support.apiserver.ApiServer):
 
     def writes(self, user="controller"):
         """-> what was written by the user and went well, oldest first, without Leases"""
-        return [event for event in self.attempts() if event["user"]["username"] == user
+        return [event for event in self.attempts() if event["user"].get("username") == user
                 and 200 <= event.get("responseStatus", {}).get("code", 0) < 300
                 and event.get("objectRef", {}).get("resource") not in ("leases", None)]
 

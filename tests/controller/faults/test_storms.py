@@ -7,6 +7,7 @@ import contextlib
 import functools
 import itertools
 import os
+import pathlib
 import signal
 import threading
 import time
@@ -23,6 +24,9 @@ JOBS = 60 if field.ALL else 12
 ASLEEP_S = 25
 # Of what waits for an event that always comes.
 PATIENCE_S = 120
+# Of two controllers, one of which falls.
+LIVES = 4
+STOP = pathlib.Path(field.PLUGINS) / "preload" / "stop.so"
 
 
 class Storm(field.Field):
@@ -131,15 +135,16 @@ class Leaders(field.Field):
         self.assertEqual(users, sorted(users))
         self.assertEqual(set(users), {"controller", "other"})
 
-    def play(self, name, blow):
-        first, other = self.controller(f"{name}-first"), self.controller(f"{name}-other", user="other")
+    def play(self, name, blow, url=None, environment=None):
+        first = self.controller(f"{name}-first", url=url, environment=environment)
+        other = self.controller(f"{name}-other", user="other")
         director = life.Director(self.api)
         try:
             first.start()
             self.lead(first)
             other.start()
             wait_for("standby", lambda: other.get("/readyz")[0] == 200)
-            for number in range(4):
+            for number in range(LIVES):
                 director.add(f"{name}-{number}").begin()
             fallen = []
 
@@ -243,6 +248,22 @@ class Leaders(field.Field):
     def test_leader_sleeps(self):
         """Stopped as a whole, as a machine that hangs, while it has much to do; then it wakes up."""
         self.play("asleep", lambda first: os.kill(first.process.pid, signal.SIGSTOP))
+
+    @unittest.skipUnless(STOP.exists(), "a sanitizer's library has to be the first one that is loaded")
+    def test_leader_sleeps_with_a_create_in_its_hands(self):
+        """Stopped in a turn of its loop, when it has looked at its Lease and libcurl has the create of a pod; what it
+        was about to send does not come when it wakes up."""
+        left, seen = self.folder / "stop", []
+
+        def judge(call):
+            if call.method != "GET":
+                seen.append((left.read_bytes() == b"", str(call)))
+        left.write_bytes(b"." * (LIVES * 3 + 1))  # the first of those that are created again, or one before it
+        with proxy.Proxy(self.api, judge) as between:
+            self.play("sends", lambda first: None, between.url,
+                      {"LD_PRELOAD": str(STOP), "RH_TEST_STOP": str(left)})
+            self.assertEqual(left.read_bytes(), b"")
+        self.assertEqual([call for late, call in seen if late], [])
 
 
 class Moody(field.Field):

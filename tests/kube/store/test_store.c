@@ -194,6 +194,37 @@ static void test_store__requests_as_the_server_wants_them(void **state)
 	}
 }
 
+static bool may_not(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* Who may not write any more may still read. */
+static void test_store__writes_are_asked_for(void **state)
+{
+	static const struct {
+		enum rh_verb verb;
+		const char *name, *body;
+		bool asked;
+	} rows[] = {
+		{RH_VERB_GET, "p", NULL, false},   {RH_VERB_CREATE, NULL, POD_BODY, true}, {RH_VERB_PATCH, "p", "{}", true},
+		{RH_VERB_DELETE, "p", NULL, true}, {RH_VERB_FIND, "p", NULL, false},
+	};
+	void *subject = subject_new((struct rh_kube_store_options){.may_write = may_not});
+	struct subject *s = subject;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		(void)submit(s, (struct rh_request){.verb = rows[i].verb, .name = rows[i].name}, rows[i].body);
+		step(s);
+		assert_int_equal(fake_http_count(s->http), 1);
+		assert_true(fake_http_call(s->http, 0)->may == (rows[i].asked ? may_not : NULL));
+		fake_http_answer(s->http, fake_http_call(s->http, 0), 200, "{}");
+	}
+	assert_int_equal(teardown(&subject), 0);
+}
+
 static void test_store__answers_are_reported_once(void **state)
 {
 	struct subject *s = *state;
@@ -654,6 +685,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(requests_as_the_server_wants_them),
+		cmocka_unit_test(test_store__writes_are_asked_for),
 		CASE(answers_are_reported_once),
 		CASE(the_window_holds_back),
 		CASE(throttling_holds_everything_back),
