@@ -27,6 +27,7 @@ VALUES = [
     ("        - --log-format=json\n",
      "        - --log-format=json\n"
      "        {{- with .Values.gangSchedulerName }}\n        - --gang-scheduler-name={{ . }}\n        {{- end }}\n"
+     "        {{- with .Values.firstFault }}\n        - --first-fault={{ . }}\n        {{- end }}\n"
      "        {{- if .Values.plugins }}\n        - --plugins=/var/lib/roundhouse/plugins\n        {{- end }}\n"
      "        {{- range .Values.extraArgs }}\n        - {{ . | quote }}\n        {{- end }}\n"
      '        {{- if or .Values.extraEnv (eq .Values.scope "namespaced") }}\n        env:\n'
@@ -86,6 +87,15 @@ GANG_RULE = """{{- with .Values.gangSchedulerName }}
   - watch
 {{- end }}
 """
+LOGS_RULE = """{{- if eq .Values.firstFault "logs" }}
+- apiGroups:
+  - ""
+  resources:
+  - pods/log
+  verbs:
+  - get
+{{- end }}
+"""
 # Rights that the kinds of further plugins need.
 PLUGIN_RULES = """{{- range .Values.plugins }}
 {{- with .rules }}
@@ -93,6 +103,7 @@ PLUGIN_RULES = """{{- range .Values.plugins }}
 {{- end }}
 {{- end }}
 """
+FURTHER_RULES = GANG_RULE + LOGS_RULE + PLUGIN_RULES
 
 
 def manifests(program, *words):
@@ -167,7 +178,7 @@ def chart(program):
     common = [key for key in cluster if key in namespaced and key[0] not in ("Deployment", "NetworkPolicy")]
     crds = [escaped(text).replace("metadata:\n", "metadata:\n  annotations:\n    helm.sh/resource-policy: keep\n", 1)
             for key, text in cluster.items() if key[0] == "CustomResourceDefinition"]
-    scoped = {name: [text + (GANG_RULE + PLUGIN_RULES if key in (("ClusterRole", "roundhouse"), ("Role", "roundhouse"))
+    scoped = {name: [text + (FURTHER_RULES if key in (("ClusterRole", "roundhouse"), ("Role", "roundhouse"))
                              else "")
                      for key, text in own.items() if key not in other and key[0] in
                      ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")]

@@ -11,6 +11,7 @@
 #include "build/gang.h"
 #include "build/ranks.h"
 #include "config/config.h"
+#include "config/first_fault.h"
 #include "host/registry.h"
 #include "job/keep.h"
 #include "job/values/names.h"
@@ -240,6 +241,27 @@ static int build_add_fabric(const struct rh_snapshot *snapshot, const struct rh_
 	return rh_fabric_decorate(snapshot->host ? snapshot->host->config : NULL, snapshot->job, spec, &place, pod);
 }
 
+/** Have the kubelet put the end of the output into the pod's status, where the job does not say what goes there. */
+static int build_add_messages(const struct rh_snapshot *snapshot, const struct rh_json *pod_spec)
+{
+	static const char *const lists[] = {"containers", "initContainers"};
+	static const char key[] = "terminationMessagePolicy";
+	bool local = snapshot->addresses && snapshot->addresses->count > 0;
+
+	if (local || !snapshot->host || rh_config_fault_source(snapshot->host->config) != RH_FAULT_MESSAGES)
+		return 0;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		struct rh_json *item = rh_json_first(rh_json_get(pod_spec, lists[i]));
+
+		for (; item; item = rh_json_next(item)) {
+			if (rh_json_type(item) == RH_JSON_OBJECT && !rh_json_get(item, key) &&
+			    rh_json_set_string(item, key, "FallbackToLogsOnError") < 0)
+				return RH_ENOMEM;
+		}
+	}
+	return 0;
+}
+
 static int build_refuse_template(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_error *err)
 {
 	rh_auto_str path = {0};
@@ -265,7 +287,7 @@ static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_re
 	pod_spec = rh_json_get(pod, "spec");
 	container = rh_job_main_container(job->kind, pod_spec);
 	if (build_add_port(job->kind, container) < 0 || build_set_policy(job, spec, pod_spec) < 0 ||
-	    build_print_quantities(pod_spec) < 0 ||
+	    build_print_quantities(pod_spec) < 0 || build_add_messages(snapshot, pod_spec) < 0 ||
 	    rh_gang_decorate(rh_gang_of_kind(snapshot->gang, job->kind), job, spec, pod) < 0 ||
 	    build_add_fabric(snapshot, spec, pod) < 0)
 		return rh_fail_oom(err);

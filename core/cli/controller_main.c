@@ -24,6 +24,7 @@
 #include "cli/commands/plugins/plugins.h"
 #include "cli/session.h"
 #include "cli/version.h"
+#include "config/first_fault.h"
 #include "config/gang.h"
 #include "config/keys.h"
 #include "config/setting.h"
@@ -59,6 +60,7 @@ static const struct controller_setting controller_settings[] = {
 	{"pytorch-init-container-max-tries", "plugin pytorch", "init-container-max-tries"},
 	{"pytorch-init-container-template-file", "plugin pytorch", "init-container-template-file"},
 	{"mpi-kubectl-delivery-image", "plugin mpi", "kubectl-delivery-image"},
+	{RH_CONFIG_FIRST_FAULT, "controller", RH_CONFIG_FIRST_FAULT},
 };
 
 /* Flag of a file that V1 did without where it cannot be read. */

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "config/fabric.h"
+#include "config/first_fault.h"
 
 /** Most keys of one section. */
 #define KEYS_MAX 64
@@ -159,6 +160,18 @@ static const struct rh_config_key keys_table[] = {
      "Service that their certificate is made for.", "operations.md", 0},
 	{"controller", KEYS_RULE("webhook-secret-name", RH_SETTING_NAME), "training-operator-webhook-cert", NULL,
      "Secret that holds it, if there is one.", "operations.md", 0},
+	{"controller",
+     {RH_CONFIG_FIRST_FAULT, RH_SETTING_WORD, 0, 0, RH_CONFIG_FIRST_FAULT_WORDS},
+     "status",
+     NULL,
+     "Where the controller learns what a failed container wrote. status: from the pods as they are. messages: "
+     "containers "
+     "whose template does not say otherwise get terminationMessagePolicy FallbackToLogsOnError, so that the status of "
+     "their pods has the end of their output. logs: it reads their logs, which needs the right to get pods/log. The "
+     "last "
+     "lines are then shown in the job.",
+     "operations.md#the-first-fault-of-a-job",
+     0},
 	{"controller",
      {"log-format", RH_SETTING_WORD, 0, 0, "text|json"},
      "text",

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/os/clock.h"
+#include "config/first_fault.h"
 #include "controller/observe.h"
 #include "controller/parts.h"
 
@@ -153,6 +154,7 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 		.steps = &controller->steps,
 		.arg = controller,
 		.patience = CONTROLLER_PATIENCE,
+		.reads_logs = rh_config_fault_source(controller->plugins.config) == RH_FAULT_LOGS,
 	};
 	int r = rh_kube_store_new(&store, &controller->store, err);
 

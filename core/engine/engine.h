@@ -86,6 +86,11 @@ struct rh_engine_options {
 	 * none
 	 */
 	int64_t (*awaited)(void *arg, const struct rh_job *job);
+	/**
+	 * Before a failure is judged, read what its failed containers wrote where their pods do not show it: RH_VERB_LOG of
+	 * the store, which a cluster has. Where the right is missing it is asked for again after some minutes.
+	 */
+	bool reads_logs;
 	int64_t backoff_first; /**< per-key retry back-off, microseconds; 0: 5 ms */
 	int64_t backoff_max;   /**< 0: 1000 s */
 };

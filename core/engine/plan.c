@@ -25,6 +25,8 @@ void rh_plan_deinit(struct rh_plan *plan)
 		rh_free(plan->events[i].reason);
 		rh_free(plan->events[i].message);
 	}
+	for (size_t i = 0; i < plan->log_count; i++)
+		rh_free(plan->logs[i]);
 	rh_free(plan->actions);
 	rh_free(plan->events);
 	rh_ledger_deinit(&plan->ledger);
@@ -97,9 +99,16 @@ int rh_plan_emit(struct rh_plan *plan, bool warning, const char *reason, const c
 	return 0;
 }
 
+int rh_plan_read_log(struct rh_plan *plan, const char *uid)
+{
+	plan->logs[plan->log_count] = rh_strdup(uid);
+	return plan->logs[plan->log_count++] ? 0 : RH_ENOMEM;
+}
+
 bool rh_plan_is_empty(const struct rh_plan *plan)
 {
-	return plan->action_count == 0 && plan->event_count == 0 && !plan->write_ledger && !plan->write_status;
+	return plan->action_count == 0 && plan->event_count == 0 && plan->log_count == 0 && !plan->write_ledger &&
+	       !plan->write_status;
 }
 
 static void plan_print_set(const char *what, const struct rh_index_set *set, struct rh_str *out)
@@ -194,6 +203,8 @@ void rh_plan_print(const struct rh_plan *plan, struct rh_str *out)
 		plan_print_ledger(&plan->ledger, out);
 	for (size_t i = 0; i < plan->action_count; i++)
 		plan_print_action(&plan->actions[i], out);
+	for (size_t i = 0; i < plan->log_count; i++)
+		rh_str_appendf(out, "read log of pod uid %s\n", plan->logs[i]);
 	for (size_t i = 0; i < plan->event_count; i++) {
 		const struct rh_plan_event *event = &plan->events[i];
 

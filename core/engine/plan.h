@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/os/clock.h"
 #include "engine/ledger.h"
 #include "job/status/status.h"
 
@@ -48,6 +49,11 @@ struct rh_plan_event {
 	char *message;
 };
 
+/** Most pods of one attempt of a job whose logs are read: those that failed first. */
+#define RH_PLAN_LOGS_MAX 16
+/** How long the answer to a request for a log is awaited, microseconds. */
+#define RH_PLAN_LOG_PATIENCE (10 * RH_SECOND)
+
 /**
  * A plan. With write_ledger the ledger is written first, and confirmed before any delete of this plan; then follow
  * creates and deletes, then one status patch. Events here are the decision's; Events of creates and deletes
@@ -74,6 +80,9 @@ struct rh_plan {
 	 * the next decision, with that status.
 	 */
 	int64_t held_since;
+	/** UIDs of pods whose failed containers' logs are to be read before the first fault is judged; owned */
+	char *logs[RH_PLAN_LOGS_MAX];
+	size_t log_count;
 	int32_t held[RH_TYPES_MAX]; /**< for each type of the job: replicas without a pod that the plugin holds back */
 	int64_t wake_at;            /**< when to decide again without a change; RH_NEVER: no timer */
 	bool done;                  /**< the job needs no further decision unless it is deleted or its spec changes, or */
@@ -98,7 +107,9 @@ int rh_plan_emit(struct rh_plan *plan, bool warning, const char *reason, const c
  * @param force grace period 0, for pods. @return 0 or RH_ENOMEM
  */
 int rh_plan_delete(struct rh_plan *plan, enum rh_action_verb verb, const char *name, const char *uid, bool force);
-/** @return whether the plan has no action, Event or write */
+/** Append a pod whose log is to be read; there must be room. @return 0 or RH_ENOMEM */
+int rh_plan_read_log(struct rh_plan *plan, const char *uid);
+/** @return whether the plan has no action, Event, write, or log to read */
 bool rh_plan_is_empty(const struct rh_plan *plan);
 /** Print the plan as stable text, one line a thing, for tests and for `-v` logs. An empty one prints nothing. */
 void rh_plan_print(const struct rh_plan *plan, struct rh_str *out);

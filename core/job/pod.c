@@ -16,6 +16,9 @@
 #include "job/values/names.h"
 #include "job/values/patterns.h"
 
+/* Most containers of one pod whose output somebody may want to read. */
+#define POD_UNREAD_MAX 4
+
 /* Decimal digits only, 0 … INT32_MAX; else the fallback. */
 static int32_t pod_number(const char *text, int32_t fallback)
 {
@@ -100,23 +103,34 @@ static const struct rh_json *pod_first_failed(const struct rh_json *item)
 	return item;
 }
 
-static bool pod_is_consequence(const struct rh_json *container_status)
+/* What the container wrote before that end: the kubelet's message, or else what was read of its log. */
+static const char *pod_written(const struct rh_json *container_status, const struct rh_json *end,
+                               const struct rh_written *output)
+{
+	const char *message = rh_fields_text_or_empty(end, "message");
+	const char *name = rh_fields_text_or_empty(container_status, "name");
+	const char *read = *message ? NULL : rh_written_find(output, name, rh_fields_time_or_zero(end, "finishedAt"));
+
+	return read ? read : message;
+}
+
+static bool pod_is_consequence(const struct rh_json *container_status, const struct rh_written *output)
 {
 	const struct rh_json *terminated = pod_terminated(container_status);
 	const struct rh_end end = {
 		.exit_code = pod_end_code(terminated),
 		.reason = rh_fields_text_or_empty(terminated, "reason"),
-		.output = rh_fields_text_or_empty(terminated, "message"),
+		.output = pod_written(container_status, terminated, output),
 	};
 
 	return rh_blame_is_consequence(rh_evidence_read(&end).blame);
 }
 
 /* The first container of the list that failed for a reason of its own; NULL: there is none. */
-static const struct rh_json *pod_first_cause(const struct rh_json *item)
+static const struct rh_json *pod_first_cause(const struct rh_json *item, const struct rh_written *output)
 {
 	item = pod_first_failed(item);
-	while (item && pod_is_consequence(item))
+	while (item && pod_is_consequence(item, output))
 		item = pod_first_failed(rh_json_next(item));
 	return item;
 }
@@ -126,11 +140,13 @@ static const struct rh_json *pod_first_cause(const struct rh_json *item)
  * failed had served. Where a regular container ended no init container is to blame: those have succeeded, or are
  * sidecars, whose end counts for nothing.
  */
-static const struct rh_json *pod_culprit(const struct rh_json *status, const struct rh_json *main_status)
+static const struct rh_json *pod_culprit(const struct rh_json *status, const struct rh_json *main_status,
+                                         const struct rh_written *output)
 {
 	const struct rh_json *containers = rh_fields_first(status, "containerStatuses");
 	const struct rh_json *culprit = pod_exit_code(main_status) > 0 ? main_status : pod_first_failed(containers);
-	const struct rh_json *cause = culprit && pod_is_consequence(culprit) ? pod_first_cause(containers) : NULL;
+	bool victim = culprit && pod_is_consequence(culprit, output);
+	const struct rh_json *cause = victim ? pod_first_cause(containers, output) : NULL;
 
 	if (!culprit)
 		culprit = pod_first_failed(rh_fields_first(status, "initContainerStatuses"));
@@ -240,9 +256,8 @@ static const char *pod_reason(const struct rh_json *status, const struct rh_json
 }
 
 /* A kubelet that evicts a pod writes the reason into the pod's message; the containers' output is unrelated. */
-static const char *pod_message(const struct rh_pod *pod, const struct rh_json *status, const struct rh_json *end)
+static const char *pod_message(const struct rh_pod *pod, const struct rh_json *status, const char *written)
 {
-	const char *written = rh_fields_text_or_empty(end, "message");
 	bool shown = pod->phase == RH_PHASE_FAILED && (!*written || rh_text_equal(pod->reason, "Evicted"));
 	const char *message = shown ? rh_fields_text_or_empty(status, "message") : "";
 
@@ -279,27 +294,78 @@ static bool pod_hides_output(const struct rh_json *spec, const char *container)
 	return false;
 }
 
+/* The end by which the container failed, of a pod that failed or one that restarts its containers; NULL: it did not. */
+static const struct rh_json *pod_failure(const struct rh_pod *pod, const struct rh_json *container_status)
+{
+	if (pod->phase != RH_PHASE_FAILED)
+		return pod_bad_end(container_status);
+	return pod_exit_code(container_status) > 0 ? pod_terminated(container_status) : NULL;
+}
+
+/* Append the container if it failed and its output is not known. @return whether it was appended */
+static bool pod_add_unread(const struct rh_pod *pod, const struct rh_json *spec, const struct rh_json *item,
+                           const struct rh_written *output, struct rh_str *unread)
+{
+	const struct rh_json *end = pod_failure(pod, item);
+	const char *name = rh_fields_text_or_empty(item, "name");
+	const struct rh_unread found = {
+		.container = name,
+		.length = strlen(name),
+		.ended_at = rh_fields_time_or_zero(end, "finishedAt"),
+		.exit_code = pod_end_code(end),
+		.previous = end != pod_terminated(item),
+	};
+
+	if (!end || *rh_fields_text_or_empty(end, "message") || !rh_name_is_label(name) || !pod_hides_output(spec, name) ||
+	    rh_written_find(output, name, found.ended_at))
+		return false;
+	rh_unread_append(unread, &found);
+	return true;
+}
+
+/* An init container that failed counts where no other one did. */
+static char *pod_list_unread(const struct rh_pod *pod, const struct rh_json *object, const struct rh_written *output)
+{
+	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
+	const struct rh_json *spec = rh_json_get(object, "spec");
+	rh_auto_str unread = {0};
+	size_t count = 0;
+
+	for (size_t i = 0; i < 2 && count == 0; i++) {
+		const struct rh_json *item = rh_fields_first(rh_json_get(object, "status"), lists[i]);
+
+		for (; item && count < POD_UNREAD_MAX; item = rh_json_next(item))
+			count += pod_add_unread(pod, spec, item, output, &unread);
+	}
+	return rh_str_take(&unread);
+}
+
 /* User-visible reason for the termination of the pod or of one of its containers. */
-static void pod_read_end(struct rh_pod *pod, const struct rh_json *object, const struct rh_json *main_status)
+static void pod_read_end(struct rh_pod *pod, const struct rh_json *object, const struct rh_json *main_status,
+                         const struct rh_written *output)
 {
 	const struct rh_json *status = rh_json_get(object, "status");
 	const struct rh_json *culprit = NULL;
 	const struct rh_json *end;
 
 	if (pod->phase == RH_PHASE_FAILED)
-		culprit = pod_culprit(status, main_status);
+		culprit = pod_culprit(status, main_status, output);
 	else if (pod->phase != RH_PHASE_SUCCEEDED)
 		culprit = pod_restarter(status, main_status);
 	end = pod->phase == RH_PHASE_FAILED ? pod_terminated(culprit) : pod_bad_end(culprit);
 	pod->failed_container = rh_strdup(rh_fields_text_or_empty(culprit, "name"));
 	pod->failed_code = pod_end_code(end);
 	pod->failed_at = rh_fields_time_or_zero(end, "finishedAt");
-	if (!culprit)
+	if (!culprit) {
+		culprit = main_status;
 		end = pod_terminated(main_status);
+	}
 	pod->reason = rh_strdup(pod_reason(status, end));
-	pod_read_evidence(pod, pod_message(pod, status, end));
+	pod_read_evidence(pod, pod_message(pod, status, pod_written(culprit, end, output)));
 	pod->output_unknown = pod->blame != RH_BLAME_NONE && rh_text_equal(pod->last_lines, "") &&
-	                      pod_hides_output(rh_json_get(object, "spec"), pod->failed_container);
+	                      pod_hides_output(rh_json_get(object, "spec"), pod->failed_container) &&
+	                      !rh_written_find(output, pod->failed_container ? pod->failed_container : "", pod->failed_at);
+	pod->unread = pod->output_unknown ? pod_list_unread(pod, object, output) : rh_strdup("");
 }
 
 /* Pod and Service of a type without index carry no label for it (v1-behaviour C.11). */
@@ -355,13 +421,14 @@ static void pod_read_metadata(struct rh_pod *pod, const struct rh_kind *kind, co
 	pod->deleting = deleted && rh_json_type(deleted) != RH_JSON_NULL;
 }
 
-static void pod_read_status(struct rh_pod *pod, const struct rh_json *object, const struct rh_json *main_status)
+static void pod_read_status(struct rh_pod *pod, const struct rh_json *object, const struct rh_json *main_status,
+                            const struct rh_written *output)
 {
 	const struct rh_json *status = rh_json_get(object, "status");
 	const struct rh_json *waiting = pod_waiting(status);
 
 	pod->phase = pod_phase(rh_fields_text_or_empty(status, "phase"));
-	pod_read_end(pod, object, main_status);
+	pod_read_end(pod, object, main_status, output);
 	pod->waiting_reason = rh_strdup(rh_fields_text_or_empty(waiting, "reason"));
 	pod->waiting_message = rh_strdup(rh_fields_text_or_empty(waiting, "message"));
 	pod->exit_code = pod_exit_code(main_status);
@@ -384,6 +451,7 @@ static const size_t pod_texts[] = {
 	offsetof(struct rh_pod, waiting_message),
 	offsetof(struct rh_pod, last_lines),
 	offsetof(struct rh_pod, failed_container),
+	offsetof(struct rh_pod, unread),
 };
 
 #define POD_TEXTS (sizeof(pod_texts) / sizeof(pod_texts[0]))
@@ -422,13 +490,19 @@ static struct rh_pod *pod_pack(struct rh_pod *loose)
 
 int rh_pod_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_pod **ret_pod)
 {
+	return rh_pod_parse_with(kind, object, NULL, ret_pod);
+}
+
+int rh_pod_parse_with(const struct rh_kind *kind, const struct rh_json *object, const struct rh_written *output,
+                      struct rh_pod **ret_pod)
+{
 	rh_auto(pod) pod = rh_alloc(sizeof(*pod));
 	struct rh_pod *packed;
 
 	if (!pod)
 		return RH_ENOMEM;
 	pod_read_metadata(pod, kind, rh_json_get(object, "metadata"));
-	pod_read_status(pod, object, pod_main_status(kind, object));
+	pod_read_status(pod, object, pod_main_status(kind, object), output);
 	pod->node = rh_strdup(rh_fields_text_or_empty(rh_json_get(object, "spec"), "nodeName"));
 	packed = pod_pack(pod);
 	if (!packed)

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "job/evidence/exit.h"
+#include "job/evidence/written.h"
 #include "job/job.h"
 
 /** Most bytes of a container's last lines that are kept. */
@@ -38,6 +39,9 @@ struct rh_pod {
 	 * pod that has not ended: likewise, of a container that ended badly and is, or was, restarted in its place.
 	 */
 	char *failed_container;
+	/** The containers that failed and whose output nobody knows (rh_unread_next()), where that of the culprit is not
+	 * known; else "". */
+	char *unread;
 	int32_t index;    /**< replica index, 0 for a type without; -1 when the label is not a number from 0 to INT32_MAX */
 	int32_t attempt;  /**< RH_ANNOTATION_ATTEMPT */
 	int32_t phase;    /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */
@@ -51,10 +55,12 @@ struct rh_pod {
 	int64_t started_at;  /**< when the main container started */
 	int64_t finished_at; /**< when the pod's last container ended */
 	int64_t failed_at;   /**< when the culprit ended */
+	int64_t log_until;   /**< until when the answer to a request for its log is awaited; 0: there was none */
 	int64_t deleted_at;  /**< when its deletion was asked for: deletionTimestamp less the grace period */
 	/** The culprit failed without a termination message, and its terminationMessagePolicy is File, as API servers set
 	 * it: what it wrote is not known, unlike that of a container whose log the kubelet looks at. */
 	bool output_unknown;
+	bool log_over; /**< that answer has come, or will not */
 	bool deleting; /**< deletionTimestamp is set */
 	bool ready;    /**< condition Ready is True */
 	bool packed;   /**< as rh_pod_parse() makes it; else each text is its own */
@@ -66,6 +72,10 @@ struct rh_pod {
  * @return 0 or RH_ENOMEM
  */
 int rh_pod_parse(const struct rh_kind *kind, const struct rh_json *object, struct rh_pod **ret_pod);
+/** rh_pod_parse() of a pod of which logs were read. @param output counts where the status has no message; may be NULL
+ */
+int rh_pod_parse_with(const struct rh_kind *kind, const struct rh_json *object, const struct rh_written *output,
+                      struct rh_pod **ret_pod);
 /** Free a pod. NULL is allowed. */
 void rh_pod_free(struct rh_pod *pod);
 RH_DEFINE_CLEANUP(pod);

@@ -39,6 +39,10 @@ typedef bool rh_memory_gate_fn(void *arg, const struct rh_request *request, stru
                                bool *ret_apply);
 /** Set the gate (NULL: none) that may refuse requests: admission rules, and faults in tests. */
 void rh_memory_store_set_gate(struct rh_memory_store *store, rh_memory_gate_fn *gate, void *arg);
+/** @return what the pod's container wrote, all of it, borrowed until the next call; NULL: it has no log */
+typedef const char *rh_memory_log_fn(void *arg, const struct rh_request *request);
+/** Set where logs of pods come from (NULL: there are none). */
+void rh_memory_store_set_logs(struct rh_memory_store *store, rh_memory_log_fn *logs, void *arg);
 /**
  * Set whether the objects that a removed object owned are removed, too; on at first. Off, it behaves as an API server
  * without its garbage collector.

@@ -53,10 +53,11 @@ enum rh_outcome_code {
 /** The outcome of a request. */
 struct rh_outcome {
 	enum rh_outcome_code code;
-	/** the object as it is now; NULL when there is none; borrowed until the callback returns */
-	const struct rh_json *object;
-	const char *message; /**< the store's message for any code but OK; never NULL */
-	int64_t retry_after; /**< microseconds; for THROTTLED */
+	const struct rh_json *object; /**< as it is now; NULL: there is none; borrowed until the callback returns */
+	const char *message;          /**< the store's message for any code but OK; never NULL */
+	int64_t retry_after;          /**< microseconds; for THROTTLED */
+	bool forbidden;               /**< of DENIED: a right is missing */
+	const char *text;             /**< for LOG: what was read, any bytes; else NULL; borrowed likewise */
 };
 
 /** Called once for each request that was submitted, unless it is cancelled. */
@@ -74,7 +75,16 @@ enum rh_verb {
 	 * where PATCH needs the right to patch.
 	 */
 	RH_VERB_REPLACE,
-	RH_VERB_DELETE /**< background propagation */
+	RH_VERB_DELETE, /**< background propagation */
+	RH_VERB_LOG     /**< what a container of the pod wrote: log; needs the right to get pods/log */
+};
+
+/** The last lines of a log, and of these the first bytes: a longer text loses its end. */
+struct rh_log_query {
+	const char *container;
+	bool previous; /**< of the instance before the last one */
+	int32_t lines;
+	int32_t bytes;
 };
 
 /** One request. Texts are borrowed during submit(). */
@@ -89,7 +99,8 @@ struct rh_request {
 	int64_t grace_seconds;        /**< for DELETE; -1 is the object's own */
 	/** For GET, FIND and CREATE: the object of the outcome has apiVersion, kind and metadata alone. */
 	bool metadata;
-	bool secret; /**< the body is overwritten before it is freed */
+	bool secret;                    /**< the body is overwritten before it is freed */
+	const struct rh_log_query *log; /**< for LOG; else NULL */
 	/**
 	 * Approximate size of the response in bytes; 0: small. A store limits the bytes of large requests and responses
 	 * that are in flight.

@@ -272,6 +272,32 @@ static void test_build__a_plan_of_addresses_leaves_the_container_port(void **sta
 	fixture_assert_json(rh_json_at(pod, "spec.containers"), "[{\"name\":\"pytorch\"," BUILD_PORTS "}]");
 }
 
+/* The kubelet shows the end of the output of those whose template does not say otherwise; on one machine we do. */
+static void test_build__messages(void **state)
+{
+	struct rh_address places[] = {{.type = "Worker", .index = 0, .host = "127.1.0.2", .port = 20002}};
+	const struct rh_addresses plan = {places, 1};
+	auto_fixture fixture;
+
+	(void)state;
+	fixture_open(
+		&fixture, fixture_plugin(),
+		BUILD_JOB("template: {spec: {containers: [{name: pytorch}, {name: own, terminationMessagePolicy: File}], "
+	              "initContainers: [{name: i}]}}"));
+	rh_auto(json) plain = build_pod(&fixture, "Worker", 0);
+	assert_null(rh_json_at(plain, "spec.containers[0].terminationMessagePolicy"));
+	assert_int_equal(rh_config_set(fixture.config, "controller", "first-fault", "messages", "a test"), 0);
+	rh_auto(json) shown = build_pod(&fixture, "Worker", 0);
+	assert_string_equal(rh_json_string_at(shown, "spec.containers[0].terminationMessagePolicy"),
+	                    "FallbackToLogsOnError");
+	assert_string_equal(rh_json_string_at(shown, "spec.containers[1].terminationMessagePolicy"), "File");
+	assert_string_equal(rh_json_string_at(shown, "spec.initContainers[0].terminationMessagePolicy"),
+	                    "FallbackToLogsOnError");
+	fixture.snapshot.addresses = &plan;
+	rh_auto(json) here = build_pod(&fixture, "Worker", 0);
+	assert_null(rh_json_at(here, "spec.containers[0].terminationMessagePolicy"));
+}
+
 static void test_build__later_attempts_are_noted(void **state)
 {
 	auto_fixture fixture;
@@ -397,6 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_build__a_pod_in_full),
 		cmocka_unit_test(test_build__a_service_in_full),
+		cmocka_unit_test(test_build__messages),
 		cmocka_unit_test(test_build__a_type_without_index),
 		cmocka_unit_test(test_build__quantities_are_texts),
 		cmocka_unit_test(test_build__the_job_is_not_changed),

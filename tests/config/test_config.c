@@ -15,6 +15,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "config/config.h"
+#include "config/first_fault.h"
 
 /* What the environment says must not reach the defaults under test. */
 static int config_clear_environment(void **state)
@@ -105,6 +106,22 @@ static void test_config__a_gang_scheduler(void **state)
 	assert_int_equal(config_parse(config, "[controller]\ngang-scheduler = volcno\n", &err), RH_EINVAL);
 	assert_non_null(strstr(err.message, "gang-scheduler: gang scheduler \"volcno\" is not known; write none, volcano"));
 	assert_int_equal(config->gang.kind, RH_GANG_VOLCANO);
+}
+
+static void test_config__the_first_fault(void **state)
+{
+	rh_auto(config) config = rh_config_new();
+	struct rh_error err = {0};
+
+	(void)state;
+	assert_int_equal(rh_config_fault_source(NULL), RH_FAULT_STATUS);
+	assert_int_equal(rh_config_fault_source(config), RH_FAULT_STATUS);
+	assert_int_equal(config_parse(config, "[controller]\nfirst-fault = messages\n", &err), 0);
+	assert_int_equal(rh_config_fault_source(config), RH_FAULT_MESSAGES);
+	assert_int_equal(config_parse(config, "[controller]\nfirst-fault = logs\n", &err), 0);
+	assert_int_equal(rh_config_fault_source(config), RH_FAULT_LOGS);
+	assert_int_equal(config_parse(config, "[controller]\nfirst-fault = log\n", &err), RH_EINVAL);
+	assert_non_null(strstr(err.message, "first-fault: \"log\""));
 }
 
 static void test_config__set_counts_more_than_a_file(void **state)
@@ -388,6 +405,7 @@ int main(void)
 		cmocka_unit_test_setup(test_config__state_dir_without_a_runtime_dir, config_clear_environment),
 		cmocka_unit_test_setup(test_config__reads_everything, config_clear_environment),
 		cmocka_unit_test_setup(test_config__a_gang_scheduler, config_clear_environment),
+		cmocka_unit_test_setup(test_config__the_first_fault, config_clear_environment),
 		cmocka_unit_test_setup(test_config__set_counts_more_than_a_file, config_clear_environment),
 		cmocka_unit_test_setup(test_config__settings_keep_order_and_the_last_counts, config_clear_environment),
 		cmocka_unit_test_setup(test_config__refusals, config_clear_environment),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/os/clock.h"
+#include "job/evidence/evidence.h"
 #include "job/kinds.h"
 #include "job/pod.h"
 #include "job/support.h"
@@ -411,6 +412,73 @@ static void test_pod__output_unknown(void **state)
 	}
 }
 
+#define AT(name, time, more) \
+	"{'name':'" name "','state':{'terminated':{'exitCode':1,'finishedAt':'2026-01-01T00:00:" time "Z'}}" more "}"
+#define FILE_POLICY "'terminationMessagePolicy':'File'"
+#define TWO "{'spec':{'containers':[{'name':'any'," FILE_POLICY "},{'name':'other'," FILE_POLICY "}]},'status':"
+
+static void assert_unread(const char *status, const char *expected)
+{
+	rh_auto_free char *text = rh_asprintf(TWO "%s}", status);
+	rh_auto(pod) pod = pod_parse(text);
+	const char *at = pod->unread;
+	struct rh_unread unread;
+	rh_auto_str list = {0};
+
+	while (rh_unread_next(&at, &unread))
+		rh_str_appendf(&list, "%.*s of %d%s%s, ", (int)unread.length, unread.container,
+		               (int)(unread.ended_at / RH_SECOND % 60), unread.previous ? " before" : "",
+		               unread.exit_code == 1 ? "" : " odd");
+	assert_string_equal(rh_str_text(&list), expected);
+}
+
+/* Which logs would show what failed. */
+static void test_pod__unread(void **state)
+{
+	(void)state;
+	assert_unread("{'phase':'Failed','containerStatuses':[" AT("any", "05", "") "," AT("other", "07", "") "]}",
+	              "any of 5, other of 7, ");
+	assert_unread("{'phase':'Failed','containerStatuses':[" AT("any", "05", "") ",{'name':'other'}]}", "any of 5, ");
+	assert_unread("{'phase':'Running','containerStatuses':[{'name':'any','restartCount':1,'state':{'running':{}},"
+	              "'lastState':{'terminated':{'exitCode':1,'finishedAt':'2026-01-01T00:00:09Z'}}}]}",
+	              "any of 9 before, ");
+	assert_unread("{'phase':'Failed','message':'evicted','containerStatuses':[" AT("any", "05", "") "]}", "");
+	assert_unread("{'phase':'Succeeded','containerStatuses':[{'name':'any'}]}", "");
+	/* no name for a path */
+	assert_unread("{'phase':'Failed','containerStatuses':[" AT("a/y", "05", "") "]}", "");
+}
+
+/* What was read counts as a message does, for the end that it was read of. */
+static void test_pod__written(void **state)
+{
+	static const char status[] =
+		"{'phase':'Failed','containerStatuses':[" AT("any", "05", "") "," AT("other", "07", "") "]}";
+	const struct rh_unread main_end = {
+		.container = "any", .length = 3, .ended_at = INT64_C(1767225605) * RH_SECOND, .exit_code = 1};
+	rh_auto_free char *text = rh_asprintf(TWO "%s}", status);
+	rh_auto(json) object = test_json(text);
+	struct rh_unread other_end = {.container = "other", .length = 5, .exit_code = 1};
+	struct rh_written *written = NULL;
+	rh_auto(pod) alone = NULL;
+	rh_auto(pod) both = NULL;
+
+	(void)state;
+	assert_int_equal(rh_written_add(&written, &main_end, "a\nRuntimeError: Connection closed by peer\n"), 0);
+	assert_int_equal(rh_written_add(&written, &other_end, "an end of another time"), 0);
+	assert_int_equal(rh_pod_parse_with(&test_pytorch, object, written, &alone), 0);
+	assert_string_equal(alone->failed_container, "other");
+	assert_int_equal(alone->blame, RH_BLAME_UNKNOWN);
+	assert_true(alone->output_unknown);
+	other_end.ended_at = INT64_C(1767225607) * RH_SECOND;
+	assert_int_equal(rh_written_add(&written, &other_end, "ValueError: x\n"), 0);
+	assert_int_equal(rh_pod_parse_with(&test_pytorch, object, written, &both), 0);
+	assert_string_equal(both->last_lines, "ValueError: x");
+	assert_int_equal(both->blame, RH_BLAME_CAUSE);
+	assert_false(both->output_unknown);
+	assert_string_equal(both->unread, "");
+	rh_written_free(written);
+}
+
 static void test_pod__failing_allocations(void **state)
 {
 	rh_auto(json) object = test_json(pod_running);
@@ -446,6 +514,8 @@ int main(void)
 		cmocka_unit_test(test_pod__last_lines_are_cut),
 		cmocka_unit_test(test_pod__no_container_name),
 		cmocka_unit_test(test_pod__output_unknown),
+		cmocka_unit_test(test_pod__unread),
+		cmocka_unit_test(test_pod__written),
 		cmocka_unit_test(test_pod__failing_allocations),
 	};
 

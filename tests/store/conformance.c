@@ -480,6 +480,7 @@ static void test_store__every_change_has_a_resource_version_of_its_own(void **st
 
 static void test_store__changes_of_what_is_not_there(void **state)
 {
+	const struct rh_log_query log = {.container = "c", .lines = 1, .bytes = 1};
 	auto_answer a = {0};
 
 	send(*state, (struct rh_request){.verb = RH_VERB_REPLACE, .name = "p", .resource_version = "7"}, POD, &a);
@@ -490,6 +491,8 @@ static void test_store__changes_of_what_is_not_there(void **state)
 	patch(*state, RH_VERB_PATCH_STATUS, "{}", &a);
 	assert_int_equal(a.code, RH_OUTCOME_GONE);
 	remove_pod(*state, "p", -1, &a);
+	assert_int_equal(a.code, RH_OUTCOME_GONE);
+	send(*state, (struct rh_request){.verb = RH_VERB_LOG, .name = "p", .log = &log}, NULL, &a);
 	assert_int_equal(a.code, RH_OUTCOME_GONE);
 }
 

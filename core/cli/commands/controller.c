@@ -5,6 +5,7 @@
  */
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "config/first_fault.h"
 
 static int controller_start(const struct rh_cli *cli)
 {
@@ -30,6 +31,8 @@ static const struct rh_option controller_option_rows[] = {
      "where V1's webhooks are served if there is a certificate; 0: nowhere (default 9443)"},
 	{"webhook-cert-dir", 0, "DIR", NULL,
      "tls.crt and tls.key of the webhooks (default /tmp/k8s-webhook-server/serving-certs)"},
+	{RH_CONFIG_FIRST_FAULT, 0, "SOURCE", RH_CONFIG_FIRST_FAULT_WORDS,
+     "where to learn what a failed container wrote (default status)"},
 	{"log-format", 0, "FORMAT", "text|json", "how to write log lines (default text)"},
 	{"pytorch-init-container-image", 0, "IMAGE", NULL, "image of the container that waits for the master's name"},
 	{"pytorch-init-container-max-tries", 0, "COUNT", NULL, "how often it tries"},

@@ -181,6 +181,7 @@ void rh_engine_free(struct rh_engine *engine)
 		return;
 	engine_unwatch_all(engine);
 	rh_signals_end(engine);
+	rh_logs_deinit(engine);
 	while (engine->entries && rh_map_next(engine->entries, &cursor, NULL, &entry))
 		rh_entry_free(entry);
 	for (size_t i = 0; i < engine->kind_count; i++)
@@ -231,6 +232,7 @@ void rh_engine_step(struct rh_engine *engine, int64_t now)
 
 	engine->now = now;
 	rh_entry_reap(engine);
+	rh_logs_expire(engine);
 	if (engine->lost && engine_list_again(engine) < 0)
 		return;
 	rh_events_send_pending(engine);

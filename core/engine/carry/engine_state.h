@@ -12,6 +12,7 @@
 #include "engine/carry/fair/queue.h"
 #include "engine/carry/fair/share.h"
 #include "engine/carry/job/trees.h"
+#include "engine/carry/request/logs.h"
 #include "engine/engine.h"
 
 struct rh_engine_watch;
@@ -50,6 +51,7 @@ struct rh_engine {
 	struct rh_creates creates;
 	struct rh_event_queue events;
 	struct rh_tree_cache trees;
+	struct rh_log_queue logs;
 };
 
 /** Submit a request and count it in engine->requests; the callback decrements that. @return as rh_store.submit */

@@ -107,6 +107,7 @@ static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, 
 		.patience = options->patience,
 		.peer_patience = options->peer_patience,
 		.awaited = options->awaited ? options->awaited(options->arg, entry->job) : 0,
+		.reads_logs = rh_logs_may_read(entry),
 		.now = entry->engine->now,
 		.steps = options->steps,
 	};
@@ -152,6 +153,7 @@ static void work_carry_out(struct rh_entry *entry, struct rh_plan *plan)
 	}
 	if (options->observe && !rh_plan_is_empty(plan))
 		options->observe(options->arg, entry->job, plan);
+	rh_logs_ask(entry, plan);
 	rh_carry_start(entry, plan);
 }
 

@@ -293,9 +293,14 @@ static bool decide_is_end(const struct rh_decision *decision)
 /* @return 1 when the fault is judged later and the pass ends; 0 or RH_ENOMEM */
 static int decide_first_fault(struct rh_decision *decision)
 {
+	int waits;
+
 	if (!decide_is_end(decision))
 		return 0;
-	if (!rh_decide_fault_waits(decision))
+	waits = rh_decide_logs(decision);
+	if (waits < 0)
+		return waits;
+	if (waits == 0 && !rh_decide_fault_waits(decision))
 		return rh_decide_fault_judge(decision);
 	if (decide_report_running(decision) < 0 || rh_decide_counts(decision) < 0)
 		return RH_ENOMEM;

@@ -255,6 +255,20 @@ static size_t fault_known_place(const struct rh_decision *decision)
 	return decision->slots[place] == RH_SLOT_BROKEN || decision->slots[place] == RH_SLOT_FAILED ? place : SIZE_MAX;
 }
 
+/* @return whether its pod, of which a log was asked for, shows the ledger's fault: then that may be out of date */
+static bool fault_is_read(const struct rh_decision *decision)
+{
+	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
+	const struct rh_pod *pod;
+	size_t place;
+
+	if (!fault->type || !rh_decision_place(decision, fault->type, fault->index, &place))
+		return false;
+	pod = decision->pods[place];
+	return pod && pod->log_until != 0 && strcmp(pod->name, fault->pod) == 0 && pod->attempt == fault->attempt &&
+	       fault_is_candidate(decision, place);
+}
+
 int rh_decide_fault(struct rh_decision *decision)
 {
 	struct fault_candidate known = fault_known(decision);
@@ -265,7 +279,8 @@ int rh_decide_fault(struct rh_decision *decision)
 	decision->first = SIZE_MAX;
 	if (known.blame == RH_BLAME_HUNG)
 		return 0;
-	fault_enter(&best, &known);
+	if (!fault_is_read(decision))
+		fault_enter(&best, &known);
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		struct fault_candidate candidate;
 
@@ -430,16 +445,30 @@ static bool fault_rather(const struct rh_decision *decision, const struct fault_
 	return one->restarts != other->restarts ? one->restarts > other->restarts : fault_earlier(a, b);
 }
 
+/* @return whether the container at @p place was restarted in its place */
+static bool fault_is_restarter(const struct rh_decision *decision, size_t place)
+{
+	const struct rh_pod *pod = decision->pods[place];
+
+	return pod && pod->failed_code > 0 && pod->restarts > 0 && decision->slots[place] != RH_SLOT_STALE;
+}
+
+bool rh_decide_may_be_fault(const struct rh_decision *decision, size_t place)
+{
+	if (fault_is_current(decision))
+		return fault_is_reported(decision->pods[place]) && fault_is_candidate(decision, place);
+	return fault_is_restarter(decision, place);
+}
+
 /* Restarts in place have ended the job: the user-visible reason is the last end of one of them. */
 static int fault_keep_restarter(struct rh_decision *decision)
 {
 	struct fault_candidate best = {.blame = RH_BLAME_NONE};
 
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
-		const struct rh_pod *pod = decision->pods[place];
 		struct fault_candidate candidate;
 
-		if (!pod || pod->failed_code <= 0 || pod->restarts == 0 || decision->slots[place] == RH_SLOT_STALE)
+		if (!fault_is_restarter(decision, place))
 			continue;
 		candidate = fault_candidate(decision, place);
 		if (fault_rather(decision, &candidate, &best))

@@ -19,6 +19,14 @@ void rh_decide_look(struct rh_decision *decision);
 
 /** Find the fault that came first and keep it in the ledger. @return 0 or RH_ENOMEM */
 int rh_decide_fault(struct rh_decision *decision);
+/** @return whether the pod at @p place shows a failure that may be named as the first fault */
+bool rh_decide_may_be_fault(const struct rh_decision *decision, size_t place);
+/**
+ * Before a fault ends the job, or all its replicas: plan to read the logs of failed containers whose output is not
+ * known. The decision then wakes when no answer is awaited any more.
+ * @return 1: the fault is to be judged later; 0; or RH_ENOMEM
+ */
+int rh_decide_logs(struct rh_decision *decision);
 /**
  * Before a fault ends the job, or all its replicas: where the fault looks like a consequence, wait for peers that are
  * about to end and may show the cause. The decision then wakes when the wait ends.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/store/call.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kube/store/path.h"
@@ -27,6 +29,7 @@ static const struct call_form *call_form(enum rh_verb verb)
 		[RH_VERB_PATCH_STATUS] = {"PATCH", CALL_MERGE, "patch", RH_WINDOW_STATE},
 		[RH_VERB_REPLACE] = {"PUT", CALL_JSON, "update", RH_WINDOW_STATE},
 		[RH_VERB_DELETE] = {"DELETE", CALL_JSON, "delete", RH_WINDOW_OBJECTS},
+		[RH_VERB_LOG] = {"GET", NULL, "get", RH_WINDOW_OBJECTS},
 	};
 
 	return &forms[verb];
@@ -106,7 +109,7 @@ static int call_write_body(struct rh_request *request, char **ret_text)
 		rh_json_free(body);
 		body = call_delete_options(request);
 	}
-	if (request->verb != RH_VERB_GET && request->verb != RH_VERB_FIND)
+	if (request->verb != RH_VERB_GET && request->verb != RH_VERB_FIND && request->verb != RH_VERB_LOG)
 		r = call_print_body(request, body, ret_text);
 	if (request->secret)
 		rh_json_free_secret(body);
@@ -115,15 +118,36 @@ static int call_write_body(struct rh_request *request, char **ret_text)
 	return r;
 }
 
+static void call_add_log(const struct rh_log_query *log, struct rh_str *path)
+{
+	char number[16];
+
+	rh_kube_path_query(path, "container", log->container);
+	if (log->previous)
+		rh_kube_path_query(path, "previous", "true");
+	snprintf(number, sizeof(number), "%" PRId32, log->lines);
+	rh_kube_path_query(path, "tailLines", number);
+	snprintf(number, sizeof(number), "%" PRId32, log->bytes);
+	rh_kube_path_query(path, "limitBytes", number);
+}
+
+/* @return the subresource of a request, or NULL */
+static const char *call_subresource(enum rh_verb verb)
+{
+	if (verb == RH_VERB_LOG)
+		return "log";
+	return verb == RH_VERB_PATCH_STATUS ? "status" : NULL;
+}
+
 static int call_write_path(const struct rh_request *request, struct rh_call *call)
 {
-	bool status = request->verb == RH_VERB_PATCH_STATUS;
+	const char *part = call_subresource(request->verb);
 	bool named = request->verb != RH_VERB_CREATE && request->verb != RH_VERB_FIND;
 	struct rh_kube_target target = {
 		.resource = request->resource,
 		.namespace_ = request->namespace_,
 		.name = named ? request->name : NULL,
-		.subresource = status ? "status" : NULL,
+		.subresource = part,
 	};
 	rh_auto_str path = {0};
 
@@ -135,8 +159,10 @@ static int call_write_path(const struct rh_request *request, struct rh_call *cal
 			return RH_ENOMEM;
 		rh_kube_path_query(&path, "fieldSelector", only);
 	}
+	if (request->log)
+		call_add_log(request->log, &path);
 	call->path = rh_str_take(&path);
-	call->resource = rh_asprintf("%s%s", request->resource->plural, status ? "/status" : "");
+	call->resource = rh_asprintf("%s%s%s", request->resource->plural, part ? "/" : "", part ? part : "");
 	call->namespace_ = rh_strdup(request->namespace_);
 	return call->path && call->resource && (call->namespace_ || !request->namespace_) ? 0 : RH_ENOMEM;
 }

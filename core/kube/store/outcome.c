@@ -17,6 +17,7 @@
 void rh_kube_outcome_deinit(struct rh_kube_outcome *outcome)
 {
 	rh_json_free(outcome->body);
+	rh_free(outcome->text);
 	*outcome = (struct rh_kube_outcome){0};
 }
 
@@ -181,6 +182,20 @@ static void outcome_of_success(struct rh_kube_outcome *out)
 	rh_json_remove(rh_json_get(out->body, "metadata"), "managedFields");
 }
 
+/* Programs write any bytes; a NUL must not end the text. */
+static void outcome_of_log(const struct rh_http_response *response, struct rh_kube_outcome *out)
+{
+	out->text = rh_alloc(response->body_length + 1);
+	if (!out->text) {
+		out->outcome.code = RH_OUTCOME_UNKNOWN;
+		rh_copy(out->message, sizeof(out->message), "out of memory");
+		return;
+	}
+	for (size_t i = 0; i < response->body_length; i++)
+		out->text[i] = (char)(response->body[i] ? response->body[i] : ' ');
+	out->outcome.text = out->text;
+}
+
 /* The items of a list have no kind; the list has, as "PodList". */
 static int outcome_name_item(const struct rh_json *list, struct rh_json *item)
 {
@@ -229,6 +244,10 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 		outcome_of_silence(response, out);
 		return;
 	}
+	if (verb == RH_VERB_LOG && response->status == 200) {
+		outcome_of_log(response, out);
+		return;
+	}
 	(void)rh_json_parse_lenient(response->body, response->body_length, &out->body, NULL);
 	if (response->status >= 200 && response->status < 300) {
 		if (verb == RH_VERB_FIND)
@@ -241,6 +260,7 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 	if (out->outcome.code == RH_OUTCOME_THROTTLED)
 		out->outcome.retry_after = outcome_pause(response, out->body);
 	outcome_print(response->status, out->body, response->body, out->message, sizeof(out->message));
+	out->outcome.forbidden = response->status == 403;
 	if (response->status == 403)
 		outcome_add_rule(out->message, sizeof(out->message));
 }

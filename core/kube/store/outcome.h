@@ -16,6 +16,7 @@
 struct rh_kube_outcome {
 	struct rh_outcome outcome;
 	struct rh_json *body; /**< owned; the parsed response, NULL when it has no body */
+	char *text;           /**< owned; what a log has, NULL: it is none */
 	char message[1024];
 };
 

@@ -15,6 +15,10 @@
 
 /* Timeout of a request. */
 #define STORE_DEADLINE (30 * RH_SECOND)
+/* The server has a log from the node, which may not answer; nothing waits longer for it. */
+#define STORE_LOG_DEADLINE (10 * RH_SECOND)
+/* Logs that are read at a time. What takes long is the node's part, so they have no place in the window. */
+#define STORE_LOGS 8
 /*
  * Limit of bytes of bodies and responses in flight: each is wholly in memory. The largest window of typical requests
  * stays below.
@@ -44,6 +48,8 @@ struct rh_kube_store {
 	struct rh_window window;
 	struct store_watch *watches;
 	struct rh_turns waiting;
+	struct rh_turns logs; /* of these, requests for logs */
+	size_t flying_logs;
 	struct rh_call_queue flying;
 	size_t flying_bytes; /* weights of these */
 	uint64_t last_id;    /* of requests and watches */
@@ -224,6 +230,11 @@ static void store_unwatch(struct rh_store *face, uint64_t id)
 	store_watch_free(watch);
 }
 
+static struct rh_turns *store_turns(struct rh_kube_store *store, const struct rh_call *call)
+{
+	return call->verb == RH_VERB_LOG ? &store->logs : &store->waiting;
+}
+
 static int store_submit(struct rh_store *face, struct rh_request *request, rh_done_fn *done, void *arg,
                         uint64_t *ret_id, struct rh_error *err)
 {
@@ -238,7 +249,7 @@ static int store_submit(struct rh_store *face, struct rh_request *request, rh_do
 	call->done = done;
 	call->arg = arg;
 	call->id = ++store->last_id;
-	if (rh_turns_add(&store->waiting, call) < 0) {
+	if (rh_turns_add(store_turns(store, call), call) < 0) {
 		rh_call_free(call);
 		return rh_fail_oom(err);
 	}
@@ -255,10 +266,12 @@ static void store_cancel(struct rh_store *face, uint64_t id)
 	struct rh_call *flying = rh_call_find(&store->flying, id);
 	struct rh_call *waiting = flying ? NULL : rh_turns_find(&store->waiting, id);
 
+	if (!flying && !waiting)
+		waiting = rh_turns_find(&store->logs, id);
 	if (flying)
 		flying->done = NULL;
 	if (waiting) {
-		rh_turns_take(&store->waiting, waiting);
+		rh_turns_take(store_turns(store, waiting), waiting);
 		rh_call_free(waiting);
 	}
 }
@@ -279,6 +292,18 @@ static void store_doubt_watches(const struct rh_kube_store *store, const struct 
 		rh_http_close_silent(store->options.watch_http, call->sent_at);
 }
 
+/* An answer about a log says nothing of how the server keeps up: only the node may be slow, or away. */
+static void store_note_answer(struct rh_kube_store *store, const struct rh_call *call,
+                              const struct rh_window_answer *answer, int64_t now)
+{
+	if (call->verb == RH_VERB_LOG)
+		store->flying_logs--;
+	else
+		rh_window_end(&store->window, answer, now);
+	if (call->verb != RH_VERB_LOG && answer->status == 0)
+		store_doubt_watches(store, call, now);
+}
+
 static void store_on_done(void *arg, const struct rh_http_response *response)
 {
 	struct rh_call *call = arg;
@@ -291,16 +316,14 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 	if (call->kind)
 		rh_kube_outcome_name(&outcome, call->api_version, call->kind);
 	answer.retry_after = response->status == 429 ? outcome.outcome.retry_after : response->retry_after;
-	rh_window_end(&store->window, &answer, now);
+	store_note_answer(store, call, &answer, now);
 	rh_call_remove(&store->flying, call);
-	rh_turns_end(&store->waiting, call);
+	rh_turns_end(store_turns(store, call), call);
 	store->flying_bytes -= call->weight;
 	store_stir(store);
 	store_observe(store,
 	              &(struct rh_kube_call){rh_call_verb(call), call->resource, response->status, now - call->sent_at});
-	if (response->status == 0)
-		store_doubt_watches(store, call, now);
-	else if (response->status == 401)
+	if (response->status == 401)
 		store_refuse_login(store, now, outcome.outcome.message);
 	store_accept_login(store, response->status, call->sent_at);
 	store_learn(store, call, &outcome.outcome);
@@ -320,7 +343,7 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 		.secret = call->secret,
 		.body = call->body,
 		.body_length = call->body ? strlen(call->body) : 0,
-		.timeout = STORE_DEADLINE,
+		.timeout = call->verb == RH_VERB_LOG ? STORE_LOG_DEADLINE : STORE_DEADLINE,
 		.may = strcmp(call->method, "GET") == 0 ? NULL : store->options.may_write,
 		.may_arg = store->options.arg,
 	};
@@ -328,14 +351,17 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 
 	if (r < 0)
 		return r;
-	rh_turns_send(&store->waiting, call);
+	rh_turns_send(store_turns(store, call), call);
 	rh_call_append(&store->flying, call);
 	store->flying_bytes += call->weight;
 	call->sent_at = now;
 	if (call->secret)
 		rh_free_secret(rh_take(call->body));
 	rh_free(rh_take(call->body));
-	call->spare = rh_window_send(&store->window, now);
+	if (call->verb == RH_VERB_LOG)
+		store->flying_logs++;
+	else
+		call->spare = rh_window_send(&store->window, now);
 	return 0;
 }
 
@@ -350,11 +376,26 @@ static struct rh_call *store_next(struct rh_kube_store *store, int64_t now, int6
 	return rh_turns_next(&store->waiting, room, spare);
 }
 
+/* @return the next request for a log, when it may be sent; NULL: none */
+static struct rh_call *store_next_log(struct rh_kube_store *store, int64_t now)
+{
+	if (store->flying_logs >= STORE_LOGS || now < store->window.blocked_until)
+		return NULL;
+	return rh_turns_next(&store->logs, STORE_BYTES, false);
+}
+
 /* Send the requests that the window admits. @return when to try again */
 static int64_t store_send_waiting(struct rh_kube_store *store, int64_t now)
 {
 	int64_t when = RH_NEVER;
 	struct rh_call *call;
+
+	while (store->logs.count > 0 && (call = store_next_log(store, now))) {
+		if (store_send(store, call, now) < 0)
+			return now + STORE_PAUSE;
+	}
+	if (store->logs.count > 0 && now < store->window.blocked_until)
+		when = store->window.blocked_until;
 
 	while (store->waiting.count > 0 && (call = store_next(store, now, &when))) {
 		if (store_send(store, call, now) < 0)
@@ -387,7 +428,7 @@ int64_t rh_kube_store_deadline(const struct rh_kube_store *store)
 void rh_kube_store_load(const struct rh_kube_store *store, struct rh_kube_store_load *ret_load)
 {
 	*ret_load = (struct rh_kube_store_load){
-		.waiting = store->waiting.count,
+		.waiting = store->waiting.count + store->logs.count,
 		.flying = store->window.flying,
 		.window = (size_t)store->window.size,
 	};
@@ -437,6 +478,7 @@ void rh_kube_store_free(struct rh_kube_store *store)
 		store_watch_free(watch);
 	}
 	rh_turns_deinit(&store->waiting);
+	rh_turns_deinit(&store->logs);
 	rh_call_clear(&store->flying, store->options.http);
 	rh_free(store->namespace_);
 	rh_free(store);

@@ -10,7 +10,7 @@
 #include "store/memory/objects.h"
 
 /** Most texts that a request has. */
-#define RH_MEMORY_TEXTS_MAX 8
+#define RH_MEMORY_TEXTS_MAX 9
 
 /** Kind of a pending item. A request that was applied becomes its outcome. */
 enum rh_memory_item_kind { RH_MEMORY_REQUEST, RH_MEMORY_OUTCOME, RH_MEMORY_EVENT };
@@ -50,6 +50,7 @@ struct rh_memory_request {
 	struct rh_memory_item item;
 	struct rh_request request;        /**< its body is owned */
 	struct rh_resource resource;      /**< what request.resource points to */
+	struct rh_log_query log;          /**< what request.log points to */
 	char *texts[RH_MEMORY_TEXTS_MAX]; /**< all texts of the two; owned */
 	size_t text_count;
 	uint64_t id;
@@ -58,6 +59,8 @@ struct rh_memory_request {
 	enum rh_outcome_code code;
 	char *message; /**< owned; NULL when there was no memory for it */
 	int64_t retry_after;
+	bool forbidden;
+	char *text; /**< of a log; owned; NULL: none */
 	struct rh_memory_version *version;
 };
 
@@ -76,6 +79,8 @@ struct rh_memory_store {
 	bool collects;
 	rh_memory_gate_fn *gate;
 	void *gate_arg;
+	rh_memory_log_fn *logs;
+	void *logs_arg;
 	void (*ready)(void *arg);
 	void *arg;
 };

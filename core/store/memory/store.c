@@ -17,6 +17,7 @@ static void memory_free_request(struct rh_memory_request *request)
 	else
 		rh_json_free(request->request.body);
 	rh_free(request->message);
+	rh_free(request->text);
 	rh_memory_version_unref(request->version);
 	rh_free(request);
 }
@@ -158,6 +159,11 @@ static int memory_copy_request(struct rh_memory_request *to, struct rh_request *
 		.metadata = from->metadata,
 		.secret = from->secret,
 	};
+	if (from->log) {
+		to->log = *from->log;
+		to->log.container = memory_keep(to, from->log->container, &failed);
+		to->request.log = &to->log;
+	}
 	return failed ? RH_ENOMEM : 0;
 }
 
@@ -263,6 +269,12 @@ void rh_memory_store_set_gate(struct rh_memory_store *store, rh_memory_gate_fn *
 	store->gate_arg = arg;
 }
 
+void rh_memory_store_set_logs(struct rh_memory_store *store, rh_memory_log_fn *logs, void *arg)
+{
+	store->logs = logs;
+	store->logs_arg = arg;
+}
+
 void rh_memory_store_set_collector(struct rh_memory_store *store, bool on)
 {
 	store->collects = on;
@@ -319,7 +331,10 @@ static struct rh_json *memory_metadata(const struct rh_json *object)
 
 static bool memory_pump_outcome(struct rh_memory_store *store, struct rh_memory_request *request)
 {
-	struct rh_outcome outcome = {.code = request->code, .retry_after = request->retry_after};
+	struct rh_outcome outcome = {.code = request->code,
+	                             .retry_after = request->retry_after,
+	                             .forbidden = request->forbidden,
+	                             .text = request->text};
 	rh_auto(json) bare = NULL;
 
 	outcome.message = request->message ? request->message : request->code == RH_OUTCOME_OK ? "" : "out of memory";

@@ -436,6 +436,32 @@ static int memory_create(struct rh_memory_store *store, struct rh_memory_request
 	return 0;
 }
 
+/* @return where the last @p lines of the text begin */
+static const char *memory_tail(const char *text, int32_t lines)
+{
+	const char *at = text + strlen(text);
+
+	while (at > text && (at[-1] != '\n' || at[0] == '\0' || --lines > 0))
+		at--;
+	return at;
+}
+
+/* As a kubelet: the last lines, and of these the first bytes. */
+static int memory_log(struct rh_memory_store *store, struct rh_memory_request *request)
+{
+	const struct rh_request *r = &request->request;
+	const char *text = store->logs ? store->logs(store->logs_arg, r) : NULL;
+	const char *tail = text ? memory_tail(text, r->log->lines) : NULL;
+
+	if (!text) {
+		memory_answer(request, RH_OUTCOME_GONE, "the log of container \"%s\" of pods \"%s\" not found",
+		              r->log->container, r->name);
+		return 0;
+	}
+	request->text = rh_strndup(tail, strnlen(tail, (size_t)r->log->bytes));
+	return request->text ? 0 : RH_ENOMEM;
+}
+
 static int memory_do(struct rh_memory_store *store, struct rh_memory_request *request)
 {
 	const struct rh_request *r = &request->request;
@@ -459,6 +485,8 @@ static int memory_do(struct rh_memory_store *store, struct rh_memory_request *re
 	case RH_VERB_PATCH_STATUS:
 	case RH_VERB_REPLACE:
 		return memory_change(store, request, object);
+	case RH_VERB_LOG:
+		return memory_log(store, request);
 	case RH_VERB_GET:
 	case RH_VERB_FIND:
 	case RH_VERB_CREATE: /* done above */
@@ -480,7 +508,9 @@ void rh_memory_apply(struct rh_memory_store *store, struct rh_memory_request *re
 	if (!settled)
 		return;
 	rh_free(rh_take(request->message));
+	rh_free(rh_take(request->text));
 	rh_memory_version_unref(rh_take(request->version));
 	memory_answer(request, gated.code, "%s", gated.message);
 	request->retry_after = gated.retry_after;
+	request->forbidden = gated.forbidden;
 }

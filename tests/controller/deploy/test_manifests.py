@@ -110,6 +110,12 @@ class Manifests(unittest.TestCase):
         for never in ("secrets", "nodes", "podgroups", "leases", "*"):
             self.assertEqual(verbs(rules, never), set())
         self.assertFalse([rule for rule in rules if "*" in rule["verbs"] + rule["apiGroups"]])
+        self.assertEqual(verbs(rules, "pods/log"), set())
+        for source, wanted in (("status", set()), ("messages", set()), ("logs", {"get"})):
+            objects = manifests(f"--first-fault={source}")
+            self.assertEqual(verbs(objects["ClusterRole", "roundhouse"]["rules"], "pods/log"), wanted, source)
+            pod = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]
+            self.assertIn(f"--first-fault={source}", pod["containers"][0]["args"])
         rules = manifests("--gang-scheduler-name=volcano")["ClusterRole", "roundhouse"]["rules"]
         self.assertIn("scheduling.volcano.sh", [g for rule in rules if "podgroups" in rule["resources"]
                                                 for g in rule["apiGroups"]])
@@ -289,6 +295,13 @@ class Manifests(unittest.TestCase):
             self.assertEqual(pod["volumes"], [{"name": "config", "configMap": {"name": "roundhouse-config"}}])
             self.assertEqual(pod["containers"][0]["volumeMounts"],
                              [{"name": "config", "mountPath": "/etc/roundhouse", "readOnly": True}])
+            self.assertEqual(verbs(objects["ClusterRole", "roundhouse"]["rules"], "pods/log"), set())
+            # rights follow from what the file says
+            ini.write_text("[controller]\nfirst-fault = logs\n")
+            rules = manifests("--controller-config", str(ini))["ClusterRole", "roundhouse"]["rules"]
+            self.assertEqual(verbs(rules, "pods/log"), {"get"})
+            rules = manifests("--controller-config", str(ini), "--first-fault=status")["ClusterRole", "roundhouse"]
+            self.assertEqual(verbs(rules["rules"], "pods/log"), set())
             ini.write_text("[comm]\nbackend = x\n")
             done = subprocess.run([ROUNDHOUSE, "manifests", "--controller-config", ini], capture_output=True, text=True,
                                   timeout=180)
@@ -471,6 +484,7 @@ class Manifests(unittest.TestCase):
 
     def test_helm(self):
         for values, words in (([], []), (["scope=namespaced"], ["--namespaced"]),
+                              (["firstFault=logs"], ["--first-fault=logs"]),
                               (["gangSchedulerName=volcano", "serviceMonitor.enabled=true"],
                                ["--gang-scheduler-name=volcano", "--service-monitor"])):
             with self.subTest(values=values):

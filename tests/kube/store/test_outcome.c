@@ -13,6 +13,21 @@ static struct rh_http_response response_of(int32_t status, const char *body)
 		.status = status, .sent = true, .message = "", .body = body, .body_length = strlen(body)};
 }
 
+/* A program may write any bytes. */
+static void test_outcome__a_log(void **state)
+{
+	struct rh_http_response response = response_of(200, "");
+	rh_auto_kube_outcome read = {0};
+
+	(void)state;
+	response.body = "a\0b\xff";
+	response.body_length = 4;
+	rh_kube_outcome_read(RH_VERB_LOG, &response, &read);
+	assert_int_equal(read.outcome.code, RH_OUTCOME_OK);
+	assert_string_equal(read.outcome.text, "a b\xff");
+	assert_null(read.outcome.object);
+}
+
 /* The bodies are what a Kubernetes 1.34 API server says. */
 static void test_outcome__refusals(void **state)
 {
@@ -261,6 +276,7 @@ static void test_outcome__gist(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_outcome__a_log),
 		cmocka_unit_test(test_outcome__refusals),
 		cmocka_unit_test(test_outcome__retry_after_of_the_head_counts),
 		cmocka_unit_test(test_outcome__no_answer),

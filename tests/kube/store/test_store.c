@@ -240,6 +240,84 @@ static void test_store__answers_are_reported_once(void **state)
 	assert_log(s, "done 6 the connection broke\n");
 }
 
+static void on_log(void *arg, const struct rh_outcome *outcome)
+{
+	struct subject *s = arg;
+
+	rh_str_appendf(&s->log, "log %d %s%s\n", (int)outcome->code, outcome->forbidden ? "forbidden" : "",
+	               outcome->text ? outcome->text : "");
+}
+
+static uint64_t read_log(struct subject *s, bool previous)
+{
+	const struct rh_log_query query = {.container = "c d", .previous = previous, .lines = 200, .bytes = 65536};
+	struct rh_request request = {.verb = RH_VERB_LOG,
+	                             .resource = &rh_resource_pods,
+	                             .namespace_ = "d",
+	                             .name = "p",
+	                             .log = &query,
+	                             .answer_size = 65536};
+	uint64_t id = 0;
+
+	assert_int_equal(s->face->submit(s->face, &request, on_log, s, &id, NULL), 0);
+	return id;
+}
+
+static void test_store__a_log_is_a_text(void **state)
+{
+	void *subject = subject_new((struct rh_kube_store_options){.observe = on_call});
+	struct subject *s = subject;
+	struct fake_call *call;
+
+	(void)state;
+	(void)read_log(s, false);
+	(void)read_log(s, true);
+	step(s);
+	call = fake_http_call(s->http, 0);
+	assert_string_equal(call->method, "GET");
+	assert_string_equal(call->path, "/api/v1/namespaces/d/pods/p/log?container=c%20d&tailLines=200&limitBytes=65536");
+	assert_int_equal(call->timeout, 10 * RH_SECOND);
+	fake_http_answer(s->http, call, 200, "{} is no object here");
+	assert_log(s, "call get pods/log 200 0\nlog 0 {} is no object here\n");
+	call = fake_http_call(s->http, 0);
+	assert_string_equal(call->path,
+	                    "/api/v1/namespaces/d/pods/p/log?container=c%20d&previous=true&tailLines=200&limitBytes=65536");
+	fake_http_answer(s->http, call, 403, "{\"kind\":\"Status\",\"message\":\"no\"}");
+	assert_log(s, "call get pods/log 403 0\nlog 4 forbidden\n");
+	(void)teardown(&subject);
+}
+
+/* Nodes that do not answer take no places of other requests, and say nothing of the server. */
+static void test_store__logs_have_places_of_their_own(void **state)
+{
+	struct subject *s = *state;
+	struct rh_kube_store_load load;
+	uint64_t ids[10];
+
+	for (int i = 0; i < 10; i++)
+		ids[i] = read_log(s, false);
+	step(s);
+	assert_int_equal(fake_http_count(s->http), 8);
+	for (int i = 0; i < 2; i++)
+		(void)create(s);
+	step(s);
+	assert_int_equal(fake_http_count(s->http), 10);
+	rh_kube_store_load(s->store, &load);
+	assert_int_equal(load.waiting, 2);
+	assert_int_equal(load.flying, 2);
+	/* one in flight, and one that waits, are not wanted any more */
+	s->face->cancel(s->face, ids[0]);
+	s->face->cancel(s->face, ids[9]);
+	s->now += 10 * RH_SECOND;
+	fake_http_answer(s->http, fake_http_call(s->http, 0), 0, "");
+	assert_log(s, "");
+	step(s);
+	assert_int_equal(fake_http_count(s->http), 10);
+	rh_kube_store_load(s->store, &load);
+	assert_int_equal(load.waiting, 0);
+	assert_int_equal(load.window, 2);
+}
+
 static void test_store__the_window_holds_back(void **state)
 {
 	struct subject *s = *state;
@@ -687,6 +765,8 @@ int main(void)
 		CASE(requests_as_the_server_wants_them),
 		cmocka_unit_test(test_store__writes_are_asked_for),
 		CASE(answers_are_reported_once),
+		CASE(a_log_is_a_text),
+		CASE(logs_have_places_of_their_own),
 		CASE(the_window_holds_back),
 		CASE(throttling_holds_everything_back),
 		CASE(a_rate_spreads_requests),

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/session.h"
 #include "cli/version.h"
+#include "config/first_fault.h"
 #include "config/gang.h"
 #include "job/values/image.h"
 #include "job/values/names.h"
@@ -38,7 +39,9 @@ struct manifests_wish {
 	const char *plugin; /* name of the plugin whose objects are printed alone; NULL: those of a controller are */
 	const char *gang;   /* NULL: none */
 	struct rh_gang parsed_gang;
-	char *config; /* text of the controller's configuration; owned; NULL: none */
+	const char *first_fault;     /* NULL: what the controller's configuration says */
+	enum rh_fault_source source; /* which of the two counts */
+	char *config;                /* text of the controller's configuration; owned; NULL: none */
 	bool namespaced;
 	bool monitor;
 };
@@ -100,7 +103,7 @@ static int manifests_set_rules(const struct manifests_wish *wish, struct rh_json
 	if (!which)
 		return 0;
 	if (strcmp(which, "work") == 0)
-		r = rh_manifests_work_rules(wish->host, &wish->parsed_gang, &rules, err);
+		r = rh_manifests_work_rules(wish->host, &wish->parsed_gang, wish->source == RH_FAULT_LOGS, &rules, err);
 	else if (strcmp(which, "plugin") == 0)
 		r = rh_manifests_plugin_rules(wish->host, &rules, err);
 	else
@@ -168,7 +171,9 @@ static int manifests_set_args(const struct manifests_wish *wish, struct rh_json 
 		return RH_ENOMEM;
 	if (rh_manifests_add_plugin_images(wish->cli, rh_json_at(object, "spec.template.spec")) < 0)
 		return RH_ENOMEM;
-	return wish->gang ? manifests_add_argument(args, "gang-scheduler-name", wish->gang) : 0;
+	if (wish->gang && manifests_add_argument(args, "gang-scheduler-name", wish->gang) < 0)
+		return RH_ENOMEM;
+	return wish->first_fault ? manifests_add_argument(args, RH_CONFIG_FIRST_FAULT, wish->first_fault) : 0;
 }
 
 static int manifests_add_object(const struct manifests_wish *wish, const struct rh_json *object, struct rh_json *items,
@@ -267,6 +272,7 @@ static int manifests_read_config(struct manifests_wish *wish, struct rh_error *e
 	size_t length;
 	int r;
 
+	wish->source = rh_fault_source_of(wish->first_fault);
 	if (!path)
 		return 0;
 	if (!config)
@@ -274,6 +280,8 @@ static int manifests_read_config(struct manifests_wish *wish, struct rh_error *e
 	r = rh_file_read(path, MANIFESTS_CONFIG_MAX, &wish->config, &length, err);
 	if (r == 0)
 		r = rh_config_parse(config, path, wish->config, length, err);
+	if (r == 0 && !wish->first_fault)
+		wish->source = rh_config_fault_source(config);
 	return r < 0 ? rh_wrap(err, r, "--controller-config") : 0;
 }
 
@@ -302,8 +310,9 @@ static int manifests_collect_plugin(struct manifests_wish *wish, const char *pat
 /* Options about a controller say nothing of a plugin. */
 static int manifests_check_plugin(const struct rh_cli *cli, struct rh_error *err)
 {
-	static const char *const others[] = {"image",           "gang-scheduler-name", "plugin-image",
-	                                     "service-monitor", "controller-config",   "plugins"};
+	static const char *const others[] = {
+		"image",   "gang-scheduler-name", "plugin-image", "service-monitor", "controller-config",
+		"plugins", RH_CONFIG_FIRST_FAULT};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (rh_cli_option(cli, others[i]))
@@ -355,6 +364,7 @@ static int manifests_run(const struct rh_cli *cli)
 		.image = manifests_value(cli, "image", "localhost/roundhouse:" RH_VERSION),
 		.lease = "1ca428e5.training-operator.kubeflow.org",
 		.gang = rh_cli_option(cli, "gang-scheduler-name"),
+		.first_fault = rh_cli_option(cli, RH_CONFIG_FIRST_FAULT),
 		.namespaced = rh_cli_option(cli, "namespaced") != NULL,
 		.monitor = rh_cli_option(cli, "service-monitor") != NULL,
 	};
@@ -377,6 +387,8 @@ static const struct rh_option manifests_options[] = {
 	{"namespaced", 0, NULL, NULL, "serve jobs of that namespace alone, with rights there alone; it has to exist"},
 	{"image", 0, "IMAGE", NULL, "image of the controller (default localhost/roundhouse:VERSION)"},
 	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
+	{RH_CONFIG_FIRST_FAULT, 0, "SOURCE", RH_CONFIG_FIRST_FAULT_WORDS,
+     "as for `roundhouse controller`; logs: with the right to read logs of pods"},
 	{"plugin-image", 0, "NAME=IMAGE", NULL,
      "take plugin NAME from folder /plugins of IMAGE; needs a copy here (--plugins DIR); may be repeated"},
 	{"plugin", 0, "FILE", NULL,

@@ -21,6 +21,9 @@ static const struct rules_row rules_core[] = {
 	{"", {"events", NULL}, {"create", "patch", NULL}},
 };
 
+/* What V1 does not have: the first fault is found by the output of failed containers. */
+static const struct rules_row rules_logs = {"", {"pods/log", NULL}, {"get", NULL}};
+
 /* A rule for the kinds of one group: its resources are the plurals with this ending. */
 struct rules_kinds {
 	const char *ending;
@@ -279,14 +282,16 @@ static int rules_add_declared(const struct rh_host *host, struct rh_json *rules,
 	return r;
 }
 
-int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, struct rh_json **ret_rules,
-                            struct rh_error *err)
+int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, bool logs,
+                            struct rh_json **ret_rules, struct rh_error *err)
 {
 	rh_auto(json) rules = rh_json_new_array();
 	int r = rules && rules_add_groups(host, rules_work, rules) == 0 ? 0 : RH_ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < sizeof(rules_core) / sizeof(rules_core[0]); i++)
 		r = rules_add_row(rules, &rules_core[i]);
+	if (r == 0 && logs)
+		r = rules_add_row(rules, &rules_logs);
 	if (r == 0)
 		r = rules_add_gang(gang, rules);
 	if (r < 0)

@@ -20,6 +20,7 @@ void rh_cached_free(struct rh_cached *cached)
 	if (cached->entry)
 		rh_index_remove(&cached->entry->engine->index, cached);
 	rh_pod_free(cached->pod);
+	rh_written_free(cached->output);
 	rh_child_free(cached->child);
 	rh_free(cached);
 }
@@ -33,8 +34,9 @@ void rh_cached_set_stopping(struct rh_cached *cached, bool stopping)
 		cached->child->deleting = stopping;
 }
 
+/* @param output what was read of a pod's logs; NULL: nothing */
 static int children_parse(const struct rh_entry *entry, bool service, const struct rh_json *object,
-                          struct rh_cached **ret_cached)
+                          const struct rh_written *output, struct rh_cached **ret_cached)
 {
 	rh_auto(cached) cached = rh_alloc(sizeof(*cached));
 	int r;
@@ -42,7 +44,7 @@ static int children_parse(const struct rh_entry *entry, bool service, const stru
 	if (!cached)
 		return RH_ENOMEM;
 	r = service ? rh_child_parse(entry->kind->kind, object, &cached->child)
-	            : rh_pod_parse(entry->kind->kind, object, &cached->pod);
+	            : rh_pod_parse_with(entry->kind->kind, object, output, &cached->pod);
 	if (r < 0)
 		return r;
 	*ret_cached = rh_take(cached);
@@ -138,6 +140,14 @@ static bool children_is_cached(const struct rh_cached *cached, const struct rh_j
 	       (revision == known && strcmp(rh_cached_uid(cached), rh_object_text(object, "metadata", "uid")) == 0);
 }
 
+/* The same pod keeps what was read of its logs. */
+static void children_keep_logs(struct rh_cached *cached, struct rh_cached *before)
+{
+	cached->output = rh_take(before->output);
+	cached->pod->log_until = before->pod->log_until;
+	cached->pod->log_over = before->pod->log_over;
+}
+
 /* Put @p cached (taken) among the children of the entry, in place of @p before. @return 1 or RH_ENOMEM */
 static int children_put(struct rh_entry *entry, const char *name, struct rh_cached *cached, struct rh_cached *before)
 {
@@ -145,8 +155,12 @@ static int children_put(struct rh_entry *entry, const char *name, struct rh_cach
 
 	if (rh_map_set(cached->pod ? entry->children.pods : entry->children.services, name, cached, NULL) < 0)
 		return RH_ENOMEM;
-	if (before && before->stopping && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0)
-		rh_cached_set_stopping(cached, true);
+	if (before && strcmp(rh_cached_uid(before), rh_cached_uid(cached)) == 0) {
+		if (before->stopping)
+			rh_cached_set_stopping(cached, true);
+		if (cached->pod)
+			children_keep_logs(cached, before);
+	}
 	rh_cached_free(before);
 	rh_children_index(entry, rh_take(guard));
 	return 1;
@@ -167,6 +181,7 @@ bool rh_children_has_seen(const struct rh_engine *engine, const struct rh_json *
 int rh_children_observe(struct rh_entry *entry, bool service, const struct rh_json *object)
 {
 	const char *name = rh_object_text(object, "metadata", "name");
+	const struct rh_written *output = NULL;
 	struct rh_cached *before;
 	struct rh_cached *cached;
 	int r;
@@ -177,12 +192,32 @@ int rh_children_observe(struct rh_entry *entry, bool service, const struct rh_js
 	/* An own write comes twice, as its response and as a watch event: it is parsed once. */
 	if (children_is_cached(before, object))
 		return 0;
-	r = children_parse(entry, service, object, &cached);
+	if (before && strcmp(rh_cached_uid(before), rh_object_text(object, "metadata", "uid")) == 0)
+		output = before->output;
+	r = children_parse(entry, service, object, output, &cached);
 	if (r == 0)
 		r = children_put(entry, name, cached, before);
 	if (r == 1 && entry->refusals.count > 0)
 		rh_refusals_forget(entry, service ? "Service" : "Pod", name);
 	return r;
+}
+
+int rh_children_reread(struct rh_cached *cached, struct rh_written *output, const struct rh_json *object)
+{
+	uint64_t revision = rh_object_revision(rh_object_text(object, "metadata", "resourceVersion"));
+	struct rh_pod *pod;
+
+	rh_written_free(cached->output);
+	cached->output = output;
+	if (revision > 0 && revision < children_revision(cached))
+		return 0;
+	if (rh_pod_parse_with(cached->entry->kind->kind, object, output, &pod) < 0)
+		return RH_ENOMEM;
+	pod->log_until = cached->pod->log_until;
+	rh_pod_free(cached->pod);
+	cached->pod = pod;
+	rh_cached_set_stopping(cached, cached->stopping);
+	return 0;
 }
 
 int rh_children_store(struct rh_inflight *inflight, const struct rh_json *object)

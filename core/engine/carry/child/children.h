@@ -16,11 +16,12 @@ struct rh_inflight;
 
 /** One observed pod, Service or further object. */
 struct rh_cached {
-	struct rh_pod *pod;      /**< a pod, owned; else NULL */
-	struct rh_child *child;  /**< any other object, owned; else NULL */
-	struct rh_entry *entry;  /**< its job's entry, while the engine's index has it; else NULL */
-	struct rh_cached *chain; /**< next one in the index */
-	bool stopping;           /**< its delete is in flight, or done and not yet observed */
+	struct rh_pod *pod;        /**< a pod, owned; else NULL */
+	struct rh_child *child;    /**< any other object, owned; else NULL */
+	struct rh_entry *entry;    /**< its job's entry, while the engine's index has it; else NULL */
+	struct rh_cached *chain;   /**< next one in the index */
+	struct rh_written *output; /**< what was read of a pod's logs; owned; NULL: nothing */
+	bool stopping;             /**< its delete is in flight, or done and not yet observed */
 };
 
 /** The watched children of one job. */
@@ -56,6 +57,11 @@ void rh_children_remove(struct rh_cached *cached);
  * version of the object is known: @p object is to be ignored
  */
 bool rh_children_unroute(struct rh_engine *engine, const struct rh_entry *entry, const struct rh_json *object);
+/**
+ * Parse a pod again as it is now. @param output what was read of its logs; taken
+ * @return 0, also when the cache is newer, or RH_ENOMEM
+ */
+int rh_children_reread(struct rh_cached *cached, struct rh_written *output, const struct rh_json *object);
 /** Store the object that a create or get returned, unless the cache is newer. @return 0 or RH_ENOMEM */
 int rh_children_store(struct rh_inflight *inflight, const struct rh_json *object);
 /**
