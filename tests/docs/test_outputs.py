@@ -127,14 +127,16 @@ class Table(Case):
 
 
 class Outputs(Case):
-    """A home in which nothing was run before."""
+    """A home in which nothing was run before, and where no run of others is seen."""
     maxDiff = None
 
     def setUp(self):
         super().setUp()
         self.folder = os.path.realpath(self.folder)
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "ROUNDHOUSE_"))}
-        self.env |= {"HOME": self.folder, "TERM": "xterm"}
+        runtime = os.path.join(self.folder, "runtime")
+        os.mkdir(runtime, 0o700)
+        self.env |= {"HOME": self.folder, "TERM": "xterm", "TMPDIR": runtime, "XDG_RUNTIME_DIR": runtime}
         self.blocks = blocks()
         self.addCleanup(self.finish)
 
