@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "job/job.h"
 #include "local/progress/endpoint.h"
+#include "local/run/stalls.h"
 #include "local/run/verdict/record.h"
 #include "store/store.h"
 
@@ -28,9 +29,10 @@ struct rh_run_job {
 	char *traces;         /**< absolute path of the folder for rh_comm's traces of its ranks; owned; NULL: none */
 	char *trace_variable; /**< RH_COMM_TRACE=FOLDER; owned; NULL: none */
 	const char *variables[RH_ENDPOINT_VARIABLES +
-	                      2]; /**< that its pods get, that of the trace first; NULL-terminated, borrowed */
-	int log_lock;             /**< keeps other runs out of that folder; -1: not needed */
-	char *uid;                /**< owned; NULL before it is stored */
+	                      2];  /**< that its pods get, that of the trace first; NULL-terminated, borrowed */
+	struct rh_run_stall stall; /**< whether its ranks stand still */
+	int log_lock;              /**< keeps other runs out of that folder; -1: not needed */
+	char *uid;                 /**< owned; NULL before it is stored */
 	char *refusal; /**< why it cannot run here, not yet written to its status; owned; NULL: nothing to write */
 	struct rh_run_record *records;
 	size_t record_count;
