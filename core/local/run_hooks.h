@@ -63,6 +63,7 @@ struct rh_run_load {
 	int64_t time;                  /**< since the last sample, microseconds */
 	uint64_t operations;           /**< of rh_comm, of the rank that is behind the others; 0: none are counted */
 	double operation_rate;         /**< a second, since the last sample */
+	char stalled[200];             /**< which rank does not come, if all others wait; "": none; cut */
 	const struct rh_run_use *uses; /**< of the replicas that have a process; borrowed for the call */
 	size_t use_count;
 	const struct rh_usage *usage; /**< the sample itself: which processes there are; borrowed for the call */

@@ -38,6 +38,7 @@ static bool counters_is_fresh(const struct rh_comm_trace_head *head, int64_t now
 
 static void counters_add(struct rh_counters *counters, uint64_t operations)
 {
+	counters->total += operations;
 	if (counters->ranks++ == 0 || operations < counters->operations)
 		counters->operations = operations;
 }
@@ -61,4 +62,5 @@ void rh_counters_read(const char *folder, int64_t now, struct rh_counters *ret_c
 	if (dir)
 		(void)closedir(dir);
 	*ret_counters = fresh.ranks > 0 ? fresh : all;
+	ret_counters->total = all.total;
 }

@@ -19,6 +19,7 @@
 struct rh_counters {
 	size_t ranks;        /**< that count: those that give signs of life, or all if none does */
 	uint64_t operations; /**< posted so far by the one that is behind the others */
+	uint64_t total;      /**< posted so far by all together, also by those that give no sign of life */
 };
 
 /**

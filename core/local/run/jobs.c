@@ -499,6 +499,7 @@ static void jobs_job_deinit(struct rh_run_job *job)
 	rh_free(job->log_name);
 	rh_free(job->traces);
 	rh_free(job->trace_variable);
+	rh_run_stall_deinit(&job->stall);
 	if (job->log_lock >= 0)
 		(void)close(job->log_lock);
 	rh_free(job->uid);

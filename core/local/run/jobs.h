@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "job/job.h"
 #include "local/progress/endpoint.h"
+#include "local/run/stalls.h"
 #include "local/run/verdict/record.h"
 #include "store/store.h"
 
@@ -29,8 +30,9 @@ struct rh_run_job {
 	char *trace_variable;        /**< RH_COMM_TRACE=FOLDER; owned; NULL: none */
 	/** That its pods get, that of the trace first; NULL-terminated, borrowed. */
 	const char *variables[RH_ENDPOINT_VARIABLES + 2];
-	int log_lock;  /**< keeps other runs out of that folder; -1: not needed */
-	char *uid;     /**< owned; NULL before it is stored */
+	struct rh_run_stall stall; /**< whether its ranks stand still */
+	int log_lock;              /**< keeps other runs out of that folder; -1: not needed */
+	char *uid;                 /**< owned; NULL before it is stored */
 	char *refusal; /**< why it cannot run here, not yet written to its status; owned; NULL: nothing to write */
 	struct rh_run_record *records;
 	size_t record_count;

@@ -66,6 +66,7 @@ static int64_t load_report(struct rh_run *run, const struct rh_runner_shim *shim
 		                                             .memory = rates[i].memory};
 	}
 	load_count(run, &load);
+	rh_copy(load.stalled, sizeof(load.stalled), rh_run_stall_text(run));
 	return hooks->load(hooks->arg, &load);
 }
 

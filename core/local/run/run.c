@@ -310,6 +310,7 @@ static int run_add_sources(struct rh_run *run, struct rh_error *err)
 		{rh_run_stop_step, rh_run_stop_deadline, run, 4},
 		{run_step_end, run_end_deadline, run, 5},
 		{rh_run_terminal_step, rh_run_terminal_deadline, run, 4},
+		{rh_run_stall_step, rh_run_stall_deadline, run, 6},
 		{rh_run_load_step, rh_run_load_deadline, run, 6},
 		{rh_run_control_step, rh_run_control_deadline, run, 7},
 	};

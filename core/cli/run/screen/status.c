@@ -156,7 +156,9 @@ void rh_status_append(const struct rh_status_line *status, size_t width, int64_t
 
 	if (!status->job)
 		return;
-	if (status->reported.length > 0)
+	if (status->load.stalled[0] != '\0')
+		rh_str_appendf(&far, "stalled: %s", status->load.stalled);
+	else if (status->reported.length > 0)
 		rh_str_append(&far, rh_str_text(&status->reported));
 	else if (progress)
 		rh_progress_append(progress, &far);

@@ -111,6 +111,20 @@ static void test_status__counters(void **state)
 	rh_status_deinit(&status);
 }
 
+/* A stall counts before progress, which does not go on. */
+static void test_status__who_does_not_come(void **state)
+{
+	struct rh_status_line status = full();
+
+	(void)state;
+	read_line(&status, "digits/worker-0", "Step [100/600]", RH_SECOND);
+	rh_copy(status.load.stalled, sizeof(status.load.stalled), "rank 1 did not come to number 6, barrier");
+	expect(&status, 60, "digits  stalled: rank 1 did not come to number 6, barrier");
+	status.load.stalled[0] = '\0';
+	expect(&status, 37, "digits  Running  3/3  step 100/600");
+	rh_status_deinit(&status);
+}
+
 static void test_status__nothing_before_a_job(void **state)
 {
 	struct rh_status_line status = {.job = NULL};
@@ -147,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_status__widths),
 		cmocka_unit_test(test_status__gpus),
 		cmocka_unit_test(test_status__counters),
+		cmocka_unit_test(test_status__who_does_not_come),
 		cmocka_unit_test(test_status__nothing_before_a_job),
 		cmocka_unit_test(test_status__slowest_replica),
 	};
