@@ -82,10 +82,19 @@ static char *stack_proc(pid_t process, const char *name, size_t most)
 /* "R", "S", "T" … @return '?': not known */
 static char stack_state(pid_t process)
 {
-	rh_auto_free char *text = stack_proc(process, "stat", STACK_FILE_MAX);
-	const char *at = text ? strrchr(text, ')') : NULL;
+	char path[STACK_PATH];
+	char line[STACK_LINE] = "";
+	const char *name_end;
+	FILE *file;
 
-	return at && at[1] == ' ' ? at[2] : '?';
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+	file = fopen(path, "re");
+	if (file && !fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	if (file)
+		(void)fclose(file);
+	name_end = strrchr(line, ')');
+	return name_end && name_end[1] == ' ' ? name_end[2] : '?';
 }
 
 static void stack_append_descriptor(pid_t process, long descriptor, struct rh_str *out)

@@ -33,15 +33,16 @@ static bool stalls_look_at_process(struct rh_run_stall *stall, int64_t clock)
 	return text->length > before;
 }
 
-static void stalls_begin(struct rh_run *run, struct rh_run_job *job, int64_t clock)
+static void stalls_begin(struct rh_run_job *job, int64_t clock)
 {
 	struct rh_run_stall *stall = &job->stall;
 	rh_auto_str file = {0};
 
-	(void)run;
 	rh_str_appendf(&file, "%s/" RH_COMM_TRACE_NAME, job->traces, (int)stall->stall.rank);
 	stall->noted = false;
-	if (stall->stall.process > 0)
+	if (stall->stall.process == 0)
+		rh_str_appendf(&stall->stall.text, "; rank %d has left", (int)stall->stall.rank);
+	else
 		(void)rh_stack_start(&stall->stack, stall->stall.process, rh_str_text(&file), clock);
 }
 
@@ -63,7 +64,7 @@ static void stalls_look(struct rh_run *run, struct rh_run_job *job, int64_t cloc
 	enum rh_stall_change change = rh_stall_look(&stall->stall, job->traces, clock, rh_clock_wall());
 
 	if (change == RH_STALL_BEGUN)
-		stalls_begin(run, job, clock);
+		stalls_begin(job, clock);
 	else if (change == RH_STALL_ENDED)
 		stalls_end(run, job);
 	if (!stall->stall.on || stall->noted || !stalls_look_at_process(stall, clock))

@@ -109,6 +109,22 @@ static void test_stall__who_did_not_come_is_named_once(void **state)
 	scene_end(&scene);
 }
 
+/* Its process is not looked at: it may be long gone. */
+static void test_stall__a_rank_that_has_left(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_begin(&scene);
+	scene_stand(&scene, 30, 2);
+	rh_comm_trace_close(&scene.traces[2]);
+	look(&scene, 0, RH_STALL_SAME);
+	look(&scene, 11, RH_STALL_BEGUN);
+	assert_int_equal(scene.stall.rank, 2);
+	assert_int_equal(scene.stall.process, 0);
+	scene_end(&scene);
+}
+
 static void test_stall__nobody_waits(void **state)
 {
 	struct scene scene;
@@ -212,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stall__who_did_not_come_is_named_once),
+		cmocka_unit_test(test_stall__a_rank_that_has_left),
 		cmocka_unit_test(test_stall__nobody_waits),
 		cmocka_unit_test(test_stall__waits_that_end_well_are_learned),
 		cmocka_unit_test(test_stall__who_waits_itself_is_not_to_blame),
