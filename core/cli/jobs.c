@@ -48,6 +48,8 @@ bool rh_jobs_is_job(const struct rh_session *session, const struct rh_json *obje
 	const char *api_version = rh_json_string_at(object, "apiVersion");
 	const char *kind = rh_json_string_at(object, "kind");
 
+	if (rh_host_find_resource(session->host, api_version, kind))
+		return false;
 	return rh_starts_with(api_version, "kubeflow.org/") || rh_foreign_api(api_version, kind) ||
 	       jobs_has_kind(session->host, kind);
 }

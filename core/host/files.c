@@ -44,7 +44,7 @@ bool rh_files_is_own(const char *path)
 {
 	/* where a build tree has them, and where they are installed */
 	static const char *const libraries[] = {"lib", RH_LIBDIR};
-	static const char own_names[] = "mpi.so|mpi2.so|paddle.so|pytorch.so|tensorflow.so|xgboost.so";
+	static const char own_names[] = "mpi.so|mpi2.so|paddle.so|pytorch.so|tensorflow.so|trainer.so|xgboost.so";
 	const char *slash = strrchr(path, '/');
 	rh_auto_free char *folder = NULL;
 

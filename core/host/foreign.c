@@ -30,9 +30,10 @@ static const struct foreign_row foreign_rows[] = {
      "it is an old API of the MPI Operator (github.com/kubeflow/mpi-operator), which Training Operator V1 did not "
      "serve; " FOREIGN_REWRITE},
 	{"trainer.kubeflow.org", NULL, NULL,
-     "it is the API of Kubeflow Trainer (github.com/kubeflow/trainer), the successor of Training Operator V1, and its "
-     "controller runs it; no field of it means anything to Training Operator V1's kinds: `roundhouse convert` rewrites "
-     "TrainJobs, together with the runtimes that they refer to"},
+     "it is the API of Kubeflow Trainer (github.com/kubeflow/trainer), the successor of Training Operator V1, which "
+     "plugin trainer serves, too; no field of it means anything to Training Operator V1's kinds: allow plugin trainer, "
+     "leave this file as it is for Kubeflow Trainer, or rewrite it with `roundhouse convert`, together with the "
+     "runtimes that TrainJobs refer to"},
 	{"kubeflow.org", "v2alpha1", NULL,
      "it is an early API of Kubeflow Trainer (github.com/kubeflow/trainer), the successor of Training Operator V1; it "
      "is trainer.kubeflow.org now"},

@@ -147,12 +147,13 @@ struct rh_kind {
 	const struct rh_replica_type *const
 		*types;                  /**< NULL-terminated, in start order; none is needed with RH_KIND_EXPANDED */
 	const char *leader_fallback; /**< its index 0 has the master role in a job without a leader type; or NULL */
-	const char *container;       /**< name of the main container: "pytorch"; NULL: the first one, whatever its name */
-	const char *port_name;       /**< name of its port: "pytorchjob-port"; NULL: the core adds no port */
-	const char *restart_policy;  /**< default restartPolicy of a replica */
-	const char *scale_type;      /**< type that the scale subresource scales; NULL: none */
-	int32_t port;                /**< number of port_name where the job sets none; 0 without port_name */
-	uint32_t flags;              /**< RH_KIND_* */
+	/** Main container: "pytorch"; NULL, or in no template of RH_KIND_EXPANDED by this name: the first one. */
+	const char *container;
+	const char *port_name;      /**< name of its port: "pytorchjob-port"; NULL: the core adds no port */
+	const char *restart_policy; /**< default restartPolicy of a replica */
+	const char *scale_type;     /**< type that the scale subresource scales; NULL: none */
+	int32_t port;               /**< number of port_name where the job sets none; 0 without port_name */
+	uint32_t flags;             /**< RH_KIND_* */
 	/**
 	 * OpenAPI v3 "properties" of spec beside runPolicy and replicas_field, as JSON; or NULL. It becomes a part of the
 	 * kind's CRD. A description may end with "Default: X.", which `roundhouse explain` shows apart.

@@ -99,18 +99,6 @@ int32_t mpi2_objects(void *self, const struct rh_view *view, struct rh_reply *re
 /** @} */
 
 /** @name Keys of ssh (mpi2_keys.c) @{ */
-/** A pair of keys as ssh has them. */
-struct mpi2_keys {
-	char *private_key; /**< PEM of SEC 1, zero-terminated; owned */
-	char *public_key;  /**< a line of authorized_keys, zero-terminated; owned */
-};
-/**
- * Print a pair of the host. A pure function.
- * @param pair as of RH_OBJECT_PAIR @return 0, RH_ENOMEM or RH_EINVAL (@p size is not RH_PAIR_BYTES)
- */
-int32_t mpi2_keys_print(const uint8_t *pair, uint32_t size, struct mpi2_keys *ret_keys);
-/** Overwrite and free the pair. */
-void mpi2_keys_free(struct mpi2_keys *keys);
 /** @see rh_plugin.make @return 0 or a negative status */
 int32_t mpi2_make(void *self, const struct rh_view *view, const struct rh_made *made, struct rh_reply *reply);
 /** @} */

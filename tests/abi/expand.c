@@ -24,6 +24,7 @@ static const struct rh_kind expand_kind = {
 	.framework = "nodes",
 	.controller = "nodesjob-controller",
 	.types = expand_types,
+	.container = "c",
 	.restart_policy = "Never",
 	.flags = RH_KIND_EXPANDED | RH_KIND_SERVICES,
 	.run_policy_path = "spec",

@@ -89,6 +89,8 @@ static void test_expand__flags(void **state)
 	assert_false(rh_job_is_leader(fixture.job, "node", 0));
 	assert_int_equal(rh_job_rank(fixture.job, "node", 0), 1);
 	pod = both_pod(&fixture, "launcher", 0);
+	/* the launcher has no container of the kind's name */
+	expand_assert_findings(&fixture, "");
 	both_assert_text(pod, "metadata.name", "j-launcher");
 	both_assert_text(pod, "spec.containers[0].env[0].value", "3 0 0");
 }

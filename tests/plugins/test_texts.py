@@ -10,7 +10,7 @@ import sys
 import unittest
 
 PLUGINS = pathlib.Path(sys.argv.pop(1))
-STEMS = {"schema", "cel", "columns", "rbac", "contract", "settings", "conditions", "lookups", "status"}
+STEMS = {"schema", "cel", "columns", "rbac", "contract", "settings", "conditions", "lookups", "status", "resources"}
 
 
 def unique(pairs):

@@ -3,6 +3,7 @@
  * The words are those of Kubernetes' validation (pkg/apis/core/validation), so that users find them explained.
  */
 #include "job/rules/template.h"
+#include "job/kind.h"
 
 #include <string.h>
 
@@ -112,7 +113,8 @@ static bool template_has_main(const struct rh_kind *kind, const struct rh_json *
 
 	while (item && !rh_text_equal(rh_json_string(rh_json_get(item, "name")), kind->container))
 		item = rh_json_next(item);
-	return item || !kind->container;
+	/* the types that a plugin gives differ: an initializer has no container of that name, and its first one counts */
+	return item || !kind->container || rh_kind_expands(kind);
 }
 
 void rh_template_check_containers(const struct rh_kind *kind, const struct rh_json *template_,

@@ -15,19 +15,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../../plugins/mpi2/mpi2.h"
+#include "../../../plugins/ssh/ssh_keys.h"
 #include "base/crypto/crypto.h"
 
 #define KEYS_PUBLIC "ecdsa-sha2-nistp521 "
 #define KEYS_PRIVATE "-----BEGIN EC PRIVATE KEY-----\n"
 
-static struct mpi2_keys keys_make(void)
+static struct ssh_keys keys_make(void)
 {
 	uint8_t pair[RH_PAIR_BYTES];
-	struct mpi2_keys keys;
+	struct ssh_keys keys;
 
 	assert_int_equal(rh_crypto_pair(pair, NULL), 0);
-	assert_int_equal(mpi2_keys_print(pair, sizeof(pair), &keys), 0);
+	assert_int_equal(ssh_keys_print(pair, sizeof(pair), &keys), 0);
 	return keys;
 }
 
@@ -60,7 +60,7 @@ static char *keys_ask_ssh(const char *path)
 
 static void test_mpi2_keys__have_the_form_of_ssh(void **state)
 {
-	struct mpi2_keys keys = keys_make();
+	struct ssh_keys keys = keys_make();
 
 	(void)state;
 	assert_int_equal(strncmp(keys.private_key, KEYS_PRIVATE, strlen(KEYS_PRIVATE)), 0);
@@ -68,7 +68,7 @@ static void test_mpi2_keys__have_the_form_of_ssh(void **state)
 	assert_int_equal(strncmp(keys.public_key, KEYS_PUBLIC, strlen(KEYS_PUBLIC)), 0);
 	assert_int_equal(keys.public_key[strlen(keys.public_key) - 1], '\n');
 	assert_null(strchr(keys.public_key + strlen(KEYS_PUBLIC), ' '));
-	mpi2_keys_free(&keys);
+	ssh_keys_free(&keys);
 	assert_null(keys.private_key);
 }
 
@@ -82,7 +82,7 @@ static void test_mpi2_keys__ssh_accepts_the_pair(void **state)
 	(void)state;
 	assert_true(file >= 0);
 	for (int i = 0; i < 3; i++) {
-		struct mpi2_keys keys = keys_make();
+		struct ssh_keys keys = keys_make();
 
 		assert_int_equal(ftruncate(file, 0), 0);
 		assert_int_equal(pwrite(file, keys.private_key, strlen(keys.private_key), 0), strlen(keys.private_key));
@@ -92,7 +92,7 @@ static void test_mpi2_keys__ssh_accepts_the_pair(void **state)
 		else
 			print_message("there is no ssh-keygen\n");
 		free(line);
-		mpi2_keys_free(&keys);
+		ssh_keys_free(&keys);
 	}
 	close(file);
 	unlink(path);
@@ -101,16 +101,16 @@ static void test_mpi2_keys__ssh_accepts_the_pair(void **state)
 static void test_mpi2_keys__are_what_the_bytes_say(void **state)
 {
 	uint8_t pair[RH_PAIR_BYTES] = {1};
-	struct mpi2_keys one, again;
+	struct ssh_keys one, again;
 
 	(void)state;
-	assert_int_equal(mpi2_keys_print(pair, sizeof(pair), &one), 0);
-	assert_int_equal(mpi2_keys_print(pair, sizeof(pair), &again), 0);
+	assert_int_equal(ssh_keys_print(pair, sizeof(pair), &one), 0);
+	assert_int_equal(ssh_keys_print(pair, sizeof(pair), &again), 0);
 	assert_string_equal(one.private_key, again.private_key);
 	assert_string_equal(one.public_key, again.public_key);
-	mpi2_keys_free(&one);
-	mpi2_keys_free(&again);
-	assert_int_equal(mpi2_keys_print(pair, sizeof(pair) - 1, &one), RH_EINVAL);
+	ssh_keys_free(&one);
+	ssh_keys_free(&again);
+	assert_int_equal(ssh_keys_print(pair, sizeof(pair) - 1, &one), RH_EINVAL);
 	assert_null(one.private_key);
 }
 

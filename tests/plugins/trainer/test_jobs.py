@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_jobs.py ROUNDHOUSE: TrainJobs that no recording has: who has the plugin, how patches are merged, what is refused
+by name, and what real processes find in their environment on one machine."""
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
+API = "trainer.kubeflow.org/v1alpha1"
+STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
+
+
+def runtime(policy=None, node=None, **spec):
+    pod = {"containers": [{"name": "node", "image": "i", **(node or {})}]}
+    job = {"name": "node", "template": {"metadata": {"labels": {STEP: "trainer"}}, "spec": {"template": {"spec": pod}}}}
+    return {"apiVersion": API, "kind": "ClusterTrainingRuntime", "metadata": {"name": "r"},
+            "spec": {"mlPolicy": {"numNodes": 1, **(policy or {})},
+                     "template": {"spec": {"replicatedJobs": [job], **spec}}}}
+
+
+def job(**spec):
+    return {"apiVersion": API, "kind": "TrainJob", "metadata": {"name": "j"},
+            "spec": {"runtimeRef": {"name": "r"}, "trainer": {}, **spec}}
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+    def call(self, *words, objects=None):
+        path = pathlib.Path(self.folder, "objects.yaml")
+        path.write_text("\n---\n".join(json.dumps(item) for item in objects or []), encoding="utf-8")
+        words = [*words, *([path] if objects else [])]
+        return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False,
+                              env={**os.environ, "XDG_STATE_HOME": self.folder})
+
+    def pods(self, *objects):
+        for isolation in ("none", "process"):
+            done = self.call("render", "-o", "json", f"--plugin-isolation={isolation}", objects=objects)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return [item for item in json.loads(done.stdout)["items"] if item["kind"] == "Pod"]
+
+    def refused(self, words, *objects):
+        done = self.call("lint", objects=objects)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn(words, done.stdout)
+
+
+class Cluster(Jobs):
+    def ask(self, allow, *words):
+        config = pathlib.Path(self.folder, "roundhouse.ini")
+        config.write_text(f"[plugins]\n{allow}\n", encoding="utf-8")
+        done = self.call(*words, "--config", config, "-o", "json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return {item["metadata"]["name"] for item in json.loads(done.stdout)["items"]}
+
+    def test_it_is_there_where_it_is_named(self):
+        mine = {f"{plural}.trainer.kubeflow.org"
+                for plural in ("trainjobs", "trainingruntimes", "clustertrainingruntimes")}
+        self.assertEqual(self.ask("", "crds") & mine, set())
+        self.assertEqual(self.ask("allow = trainer", "crds") & mine, mine)
+
+
+class Merge(Jobs):
+    def patched(self, before, *patches):
+        made = [{"manager": f"a.b/{place}", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [
+            {"name": "node", "template": {"spec": {"template": {"spec": patch}}}}]}}}}
+                for place, patch in enumerate(patches)]
+        start = runtime()
+        start["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"].update(before)
+        return self.pods(job(runtimePatches=made), start)[0]["spec"]
+
+    def test_volume_has_one_source(self):
+        spec = self.patched({"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]},
+                            {"volumes": [{"name": "c", "emptyDir": {}}, {"name": "b", "configMap": {"name": "m"}}]})
+        self.assertEqual(spec["volumes"], [{"name": "c", "emptyDir": {}}, {"name": "a", "emptyDir": {}},
+                                           {"name": "b", "configMap": {"name": "m"}}])
+
+    def test_maps_and_lists(self):
+        spec = self.patched({"nodeSelector": {"a": "1", "b": "2"}, "tolerations": [{"key": "x"}]},
+                            {"nodeSelector": {"b": "3"}, "affinity": {"nodeAffinity": {}}},
+                            {"nodeSelector": {"c": "4"}, "tolerations": [{"key": "y"}, {"key": "z"}]})
+        self.assertEqual(spec["nodeSelector"], {"a": "1", "b": "3", "c": "4"})
+        self.assertEqual(spec["tolerations"], [{"key": "y"}, {"key": "z"}])
+
+    def test_variables(self):
+        node = {"env": [{"name": "A", "value": "1"}, {"name": "PET_NNODES", "value": "9"}]}
+        made = self.pods(job(trainer={"env": [{"name": "B", "value": "2"}, {"name": "A", "value": "3"}]}),
+                         runtime({"torch": {}}, node))
+        env = made[0]["spec"]["containers"][0]["env"]
+        self.assertEqual(env[:2], [{"name": "A", "value": "3"}, {"name": "B", "value": "2"}])
+        self.assertEqual([entry["value"] for entry in env if entry["name"] == "PET_NNODES"], ["1"])
+
+    def test_subdomain(self):
+        made = self.pods(job(), runtime({"torch": {}}, network={"subdomain": "other"}))[0]["spec"]
+        self.assertEqual(made["subdomain"], "other")
+        self.assertIn({"name": "PET_MASTER_ADDR", "value": "j-node-0-0.other"}, made["containers"][0]["env"])
+
+
+class Tune(Jobs):
+    def command(self, **trainer):
+        words = ["tune", "run", "x", "--config", "llama3_2/1B_full", "dataset=d", "output_dir=/o"]
+        made = self.pods(job(trainer={"command": ["tune", "run"], **trainer}),
+                         runtime({"torch": {}}, {"command": words}))
+        return made[0]["spec"]["containers"][0]["command"][2:]
+
+    def test_recipes(self):
+        lora = "model.lora_attn_modules=['q_proj']"
+        for trainer, want in (
+                ({"numProcPerNode": 1}, ["full_finetune_single_device", "--config", "llama3_2/1B_full_single_device"]),
+                ({"numProcPerNode": 2}, ["--rdzv_endpoint=j-node-0-0.j:29500", "full_finetune_distributed", "--config",
+                                         "llama3_2/1B_full"]),
+                ({"numProcPerNode": 1, "args": [lora]}, ["lora_finetune_single_device", "--config",
+                                                         "llama3_2/1B_lora_single_device"]),
+                ({"numProcPerNode": 1, "args": [lora, "model.quantize_base=true"]},
+                 ["lora_finetune_single_device", "--config", "llama3_2/1B_qlora_single_device"]),
+                ({"numProcPerNode": 1, "args": [lora, "model.quantize_base=true", "model.use_dora=true"]},
+                 ["lora_finetune_single_device", "--config", "llama3_2/1B_lora_single_device"])):
+            self.assertEqual(self.command(**trainer), [*want, "output_dir=/o"], trainer)
+
+
+class Refused(Jobs):
+    def test_fields_that_nobody_reads(self):
+        base = runtime()
+        for path, value, words in (
+                (("mlPolicy", "flux"), {}, "spec.mlPolicy.flux: Forbidden: plugin trainer does not serve this field"),
+                (("template", "spec", "suspend"), True, "spec.template.spec.suspend: Forbidden"),
+                (("template", "spec", "replicatedJobs", 0, "groupName"), "g",
+                 'replicatedJobs[0].groupName: Unsupported value: supported values: "default"'),
+                (("template", "spec", "replicatedJobs", 0, "template", "spec", "podFailurePolicy"), {},
+                 "replicatedJobs[0].template.spec.podFailurePolicy: Forbidden"),
+                (("template", "spec", "replicatedJobs", 0, "template", "spec", "activeDeadlineSeconds"), 1,
+                 "replicatedJobs[0].template.spec.activeDeadlineSeconds: Forbidden"),
+                (("template", "spec", "replicatedJobs", 0, "template", "spec", "completions"), 3,
+                 "replicatedJobs[0].template.spec.completions: Invalid value: must be the same as parallelism"),
+                (("template", "spec", "failurePolicy"), {"maxRestarts": 2},
+                 "spec.template.spec.failurePolicy: Forbidden: each replicated job must have backoffLimit 0")):
+            made = copy.deepcopy(base)
+            at = made["spec"]
+            for step in path[:-1]:
+                at = at[step]
+            at[path[-1]] = value
+            self.refused(words, job(), made)
+
+    def test_no_trainer_in_the_runtime(self):
+        made = runtime()
+        del made["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["metadata"]
+        self.refused("one job must have the label trainer.kubeflow.org/trainjob-ancestor-step: trainer", job(), made)
+
+    def test_mpi_on_one_machine(self):
+        """Without the objects that a cluster makes, and with them."""
+        made = runtime({"mpi": {"runLauncherAsNode": True}}, {"command": ["sleep", "1"]})
+        jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
+        jobs.append({**copy.deepcopy(jobs[0]), "name": "launcher"})
+        del jobs[0]["template"]["metadata"]
+        done = self.call("run", objects=[job(), made])
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn('there is no Secret "j-mpi-ssh-auth"', done.stderr)
+        extra = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "default"},
+                  field: dict.fromkeys(keys, "x")}
+                 for kind, name, field, keys in (
+                     ("Secret", "j-mpi-ssh-auth", "stringData", ("ssh-privatekey", "ssh-publickey")),
+                     ("ConfigMap", "j-mpi-hostfile", "data", ("hostfile",)))]
+        done = self.call("run", objects=[job(), made, *extra])
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn("runtimes of MPI start processes by ssh, which one machine does not serve",
+                      done.stdout + done.stderr)
+
+
+class Run(Jobs):
+    def test_nodes_meet(self):
+        for isolation in ("none", "process"):
+            done = self.call("run", f"--plugin-isolation={isolation}", EXAMPLES / "trainer" / "meet.yaml")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            for rank in range(3):
+                self.assertIn(f"node {rank} of 3: the sum of all ranks is 3", done.stdout)
+
+    def test_variables(self):
+        """What processes see, by framework; patches of the pod apply here, too."""
+        script = "import os; print(*(f'{k}={v};' for k, v in sorted(os.environ.items()) if k[:4] in %r))"
+        for policy, prefixes, want in (
+                ({"jax": {}}, ("JAX_", "JOB_"), ("JAX_NUM_PROCESSES=2;", "JAX_PROCESS_ID=1;",
+                                                 "JAX_COORDINATOR_ADDRESS=127.", "JOB_COMPLETION_INDEX=1;")),
+                ({"xgboost": {}}, ("DMLC",), ("DMLC_NUM_WORKER=2;", "DMLC_TASK_ID=1;", "DMLC_TRACKER_URI=127.")),
+                ({"torch": {}}, ("PET_",), ("PET_NNODES=2;", "PET_NPROC_PER_NODE=4;", "PET_NODE_RANK=1;"))):
+            trainer = {"numNodes": 2, "command": [sys.executable, "-c", script % (prefixes,)],
+                       "resourcesPerNode": {"requests": {"cpu": "3500m"}}}
+            done = self.call("run", objects=[job(trainer=trainer), runtime(policy)])
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            for word in want:
+                self.assertIn(word, done.stdout)
+
+    def test_a_job_that_waits(self):
+        """dependsOn: the node starts when the initializer has ended, and finds what it wrote."""
+        made = runtime({"torch": {}}, {"command": ["sh", "-c", f"cat {self.folder}/data"]})
+        first = {"name": "dataset-initializer", "template": {
+            "metadata": {"labels": {STEP: "dataset-initializer"}}, "spec": {"backoffLimit": 0, "template": {"spec": {
+                "containers": [{"name": "dataset-initializer", "image": "i", "volumeMounts": [
+                    {"name": "initializer", "mountPath": "/mnt/initializer"}],
+                    "command": ["sh", "-c", f"sleep 1; echo got $STORAGE_URI > {self.folder}/data"]}],
+                "volumes": [{"name": "initializer", "emptyDir": {}}]}}}}}
+        jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
+        jobs[0]["dependsOn"] = [{"name": "dataset-initializer", "status": "Complete"}]
+        jobs.insert(0, first)
+        done = self.call("run", objects=[job(initializer={"dataset": {"storageUri": "hf://a/b"}}), made])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("got hf://a/b", done.stdout)
+
+    def test_restarts(self):
+        """failurePolicy: the first failure restarts all; at the limit the job fails."""
+        script = f"echo run >> {self.folder}/runs; test $(wc -l < {self.folder}/runs) -gt $LIMIT"
+        for limit, status in ((1, 0), (9, 1)):
+            pathlib.Path(self.folder, "runs").unlink(missing_ok=True)
+            made = runtime({}, {"command": ["sh", "-c", script], "env": [{"name": "LIMIT", "value": str(limit)}]},
+                           failurePolicy={"maxRestarts": 2})
+            made["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 0
+            done = self.call("run", objects=[job(), made])
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+            runs = len(pathlib.Path(self.folder, "runs").read_text(encoding="utf-8").splitlines())
+            self.assertEqual(runs, 2 if status == 0 else 3)
+        self.assertIn("jobset failed due to reaching max number of restarts (first failed job: j-node-0)",
+                      done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
