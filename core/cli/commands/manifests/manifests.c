@@ -38,6 +38,7 @@ struct manifests_wish {
 	const char *plugin; /* name of the plugin whose objects are printed alone; NULL: those of a controller are */
 	const char *gang;   /* NULL: none */
 	struct rh_gang parsed_gang;
+	bool kueue;
 	char *config; /* text of the controller's configuration; owned; NULL: none */
 	bool namespaced;
 	bool monitor;
@@ -100,7 +101,7 @@ static int manifests_set_rules(const struct manifests_wish *wish, struct rh_json
 	if (!which)
 		return 0;
 	if (strcmp(which, "work") == 0)
-		r = rh_manifests_work_rules(wish->host, &wish->parsed_gang, &rules, err);
+		r = rh_manifests_work_rules(wish->host, &wish->parsed_gang, wish->kueue, &rules, err);
 	else if (strcmp(which, "plugin") == 0)
 		r = rh_manifests_plugin_rules(wish->host, &rules, err);
 	else
@@ -167,6 +168,8 @@ static int manifests_set_args(const struct manifests_wish *wish, struct rh_json 
 	if (wish->config && manifests_set_config(rh_json_at(object, "spec.template.spec"), container) < 0)
 		return RH_ENOMEM;
 	if (rh_manifests_add_plugin_images(wish->cli, rh_json_at(object, "spec.template.spec")) < 0)
+		return RH_ENOMEM;
+	if (wish->kueue && manifests_add_argument(args, "kueue", "true") < 0)
 		return RH_ENOMEM;
 	return wish->gang ? manifests_add_argument(args, "gang-scheduler-name", wish->gang) : 0;
 }
@@ -255,6 +258,10 @@ static int manifests_check(struct manifests_wish *wish, struct rh_error *err)
 		return rh_wrap(err, r, "--image");
 	if (wish->namespaced && rh_cli_option(wish->cli, "cluster-scope"))
 		return rh_fail(err, RH_EINVAL, "--cluster-scope and --namespaced exclude each other");
+	if (wish->namespaced && wish->kueue)
+		return rh_fail(err, RH_EINVAL,
+		               "--namespaced and --kueue exclude each other: flavors and priorities are no "
+		               "objects of a namespace");
 	r = wish->gang ? rh_gang_parse_flag(wish->gang, &wish->parsed_gang, err) : 0;
 	return r < 0 ? rh_wrap(err, r, "--gang-scheduler-name") : 0;
 }
@@ -302,7 +309,7 @@ static int manifests_collect_plugin(struct manifests_wish *wish, const char *pat
 /* Options about a controller say nothing of a plugin. */
 static int manifests_check_plugin(const struct rh_cli *cli, struct rh_error *err)
 {
-	static const char *const others[] = {"image",           "gang-scheduler-name", "plugin-image",
+	static const char *const others[] = {"image",           "gang-scheduler-name", "kueue",  "plugin-image",
 	                                     "service-monitor", "controller-config",   "plugins"};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
@@ -355,6 +362,7 @@ static int manifests_run(const struct rh_cli *cli)
 		.image = manifests_value(cli, "image", "localhost/roundhouse:" RH_VERSION),
 		.lease = "1ca428e5.training-operator.kubeflow.org",
 		.gang = rh_cli_option(cli, "gang-scheduler-name"),
+		.kueue = rh_cli_option(cli, "kueue") != NULL,
 		.namespaced = rh_cli_option(cli, "namespaced") != NULL,
 		.monitor = rh_cli_option(cli, "service-monitor") != NULL,
 	};
@@ -377,6 +385,7 @@ static const struct rh_option manifests_options[] = {
 	{"namespaced", 0, NULL, NULL, "serve jobs of that namespace alone, with rights there alone; it has to exist"},
 	{"image", 0, "IMAGE", NULL, "image of the controller (default localhost/roundhouse:VERSION)"},
 	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
+	{"kueue", 0, NULL, NULL, "queue labelled jobs by Kueue, with the right to its Workloads (not with --namespaced)"},
 	{"plugin-image", 0, "NAME=IMAGE", NULL,
      "take plugin NAME from folder /plugins of IMAGE; needs a copy here (--plugins DIR); may be repeated"},
 	{"plugin", 0, "FILE", NULL,
