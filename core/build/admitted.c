@@ -18,7 +18,7 @@ static const struct rh_json *admitted_pod_set(const struct rh_json *admission, c
 	return set;
 }
 
-static int admitted_add_map(const struct rh_json *from, struct rh_json *object, const char *key)
+int rh_admitted_add_map(const struct rh_json *from, struct rh_json *object, const char *key)
 {
 	struct rh_json *map;
 
@@ -41,9 +41,9 @@ static bool admitted_has(const struct rh_json *list, const struct rh_json *expec
 	return item;
 }
 
-static int admitted_add_tolerations(const struct rh_json *from, struct rh_json *pod_spec)
+int rh_admitted_add_tolerations(const struct rh_json *from, struct rh_json *object)
 {
-	struct rh_json *list = rh_json_size(from) > 0 ? rh_json_ensure_array(pod_spec, "tolerations") : NULL;
+	struct rh_json *list = rh_json_size(from) > 0 ? rh_json_ensure_array(object, "tolerations") : NULL;
 
 	if (!list)
 		return rh_json_size(from) > 0 ? RH_ENOMEM : 0;
@@ -68,9 +68,9 @@ int rh_admitted_decorate(const struct rh_job *job, const struct rh_replica_spec 
 	set = admitted_pod_set(admission, spec);
 	metadata = rh_json_ensure_object(pod, "metadata");
 	pod_spec = rh_json_ensure_object(pod, "spec");
-	if (!metadata || !pod_spec || admitted_add_map(rh_json_get(set, "labels"), metadata, "labels") < 0 ||
-	    admitted_add_map(rh_json_get(set, "annotations"), metadata, "annotations") < 0 ||
-	    admitted_add_map(rh_json_get(set, "nodeSelector"), pod_spec, "nodeSelector") < 0)
+	if (!metadata || !pod_spec || rh_admitted_add_map(rh_json_get(set, "labels"), metadata, "labels") < 0 ||
+	    rh_admitted_add_map(rh_json_get(set, "annotations"), metadata, "annotations") < 0 ||
+	    rh_admitted_add_map(rh_json_get(set, "nodeSelector"), pod_spec, "nodeSelector") < 0)
 		return RH_ENOMEM;
-	return admitted_add_tolerations(rh_json_get(set, "tolerations"), pod_spec);
+	return rh_admitted_add_tolerations(rh_json_get(set, "tolerations"), pod_spec);
 }

@@ -19,5 +19,9 @@
  * @return 0 or RH_ENOMEM
  */
 int rh_admitted_decorate(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_json *pod);
+/** Set the members of @p from in the object @p key of @p object. @return 0 or RH_ENOMEM */
+int rh_admitted_add_map(const struct rh_json *from, struct rh_json *object, const char *key);
+/** Append those of @p from that "tolerations" of @p object lacks. @return 0 or RH_ENOMEM */
+int rh_admitted_add_tolerations(const struct rh_json *from, struct rh_json *object);
 
 #endif

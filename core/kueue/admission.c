@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "build/admitted.h"
 #include "job/values/names.h"
 
 bool rh_kueue_is(const struct rh_json *workload, const char *type)
@@ -39,37 +40,6 @@ int rh_kueue_admission_id(const struct rh_json *workload, char ret_id[RH_KUEUE_I
 	return 0;
 }
 
-static int admission_add_map(const struct rh_json *from, struct rh_json *set, const char *key)
-{
-	struct rh_json *map = rh_json_ensure_object(set, key);
-
-	for (const struct rh_json *item = rh_json_first(from); map && item; item = rh_json_next(item)) {
-		if (rh_json_set(map, rh_json_key(item), rh_json_copy(item)) < 0)
-			return RH_ENOMEM;
-	}
-	return map ? 0 : RH_ENOMEM;
-}
-
-static bool admission_has(const struct rh_json *list, const struct rh_json *expected)
-{
-	const struct rh_json *item = rh_json_first(list);
-
-	while (item && !rh_json_equal(item, expected))
-		item = rh_json_next(item);
-	return item;
-}
-
-static int admission_add_tolerations(const struct rh_json *from, struct rh_json *set)
-{
-	struct rh_json *list = rh_json_ensure_array(set, "tolerations");
-
-	for (const struct rh_json *item = rh_json_first(from); list && item; item = rh_json_next(item)) {
-		if (!admission_has(list, item) && rh_json_append(list, rh_json_copy(item)) < 0)
-			return RH_ENOMEM;
-	}
-	return list ? 0 : RH_ENOMEM;
-}
-
 /* Nodes of the flavors, by resource, that the pods of the set use. */
 static int admission_add_flavors(const struct rh_json *assignment, const struct rh_map *flavors, struct rh_json *set,
                                  struct rh_error *err)
@@ -81,8 +51,8 @@ static int admission_add_flavors(const struct rh_json *assignment, const struct 
 		if (!flavor)
 			return rh_fail(err, RH_EINVAL, "ResourceFlavor \"%s\" of the admission does not exist",
 			               rh_json_string(name) ? rh_json_string(name) : "");
-		if (admission_add_map(rh_json_at(flavor, "spec.nodeLabels"), set, "nodeSelector") < 0 ||
-		    admission_add_tolerations(rh_json_at(flavor, "spec.tolerations"), set) < 0)
+		if (rh_admitted_add_map(rh_json_at(flavor, "spec.nodeLabels"), set, "nodeSelector") < 0 ||
+		    rh_admitted_add_tolerations(rh_json_at(flavor, "spec.tolerations"), set) < 0)
 			return rh_fail_oom(err);
 	}
 	return 0;
@@ -97,10 +67,10 @@ static int admission_add_updates(const struct rh_json *workload, const char *nam
 		     update = rh_json_next(update)) {
 			if (!rh_text_equal(rh_json_string_at(update, "name"), name))
 				continue;
-			if (admission_add_map(rh_json_get(update, "labels"), set, "labels") < 0 ||
-			    admission_add_map(rh_json_get(update, "annotations"), set, "annotations") < 0 ||
-			    admission_add_map(rh_json_get(update, "nodeSelector"), set, "nodeSelector") < 0 ||
-			    admission_add_tolerations(rh_json_get(update, "tolerations"), set) < 0)
+			if (rh_admitted_add_map(rh_json_get(update, "labels"), set, "labels") < 0 ||
+			    rh_admitted_add_map(rh_json_get(update, "annotations"), set, "annotations") < 0 ||
+			    rh_admitted_add_map(rh_json_get(update, "nodeSelector"), set, "nodeSelector") < 0 ||
+			    rh_admitted_add_tolerations(rh_json_get(update, "tolerations"), set) < 0)
 				return RH_ENOMEM;
 		}
 	}
