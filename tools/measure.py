@@ -25,7 +25,7 @@ FILES_MAX = 20  # of a folder
 
 # A layer may include itself and what stands before it; "public" is include/roundhouse.
 LAYERS = ["public", "base", "httpd", "job", "convert", "config", "host", "build", "schema", "conformance", "store",
-          "engine", "kube", "local", "controller", "cli"]
+          "engine", "kueue", "kube", "local", "controller", "cli"]
 # The one file that may know a library's types.
 CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c", "cjson/cJSON.h": "core/base/json/node.c",
             "uv.h": "core/base/os/loop.c", "curl/curl.h": ("core/kube/http/", "tests/bench/controller/creates.c",

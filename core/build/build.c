@@ -7,6 +7,7 @@
 
 #include "base/crypto/crypto.h"
 #include "base/os/random.h"
+#include "build/admitted.h"
 #include "build/fabric.h"
 #include "build/gang.h"
 #include "build/ranks.h"
@@ -289,7 +290,7 @@ static int build_pod_base(const struct rh_snapshot *snapshot, const struct rh_re
 	if (build_add_port(job->kind, container) < 0 || build_set_policy(job, spec, pod_spec) < 0 ||
 	    build_print_quantities(pod_spec) < 0 || build_add_messages(snapshot, pod_spec) < 0 ||
 	    rh_gang_decorate(rh_gang_of_kind(snapshot->gang, job->kind), job, spec, pod) < 0 ||
-	    build_add_fabric(snapshot, spec, pod) < 0)
+	    rh_admitted_decorate(job, spec, pod) < 0 || build_add_fabric(snapshot, spec, pod) < 0)
 		return rh_fail_oom(err);
 	*ret_pod = rh_take(pod);
 	return 0;

@@ -264,6 +264,7 @@ static int gang_put_metadata(const struct rh_job *job, struct rh_json *metadata)
 		return RH_ENOMEM;
 	rh_json_remove(rh_json_get(metadata, "annotations"), RH_ANNOTATION_LEDGER);
 	rh_json_remove(rh_json_get(metadata, "annotations"), RH_ANNOTATION_KEEP);
+	rh_json_remove(rh_json_get(metadata, "annotations"), RH_ANNOTATION_ADMITTED);
 	return 0;
 }
 

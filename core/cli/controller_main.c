@@ -310,6 +310,7 @@ static int controller_options(struct controller_setup *setup, struct rh_error *e
 	options->namespace_ = controller_value(setup, "namespace", variable);
 	options->metrics_address = controller_value(setup, "metrics-bind-address", ":8080");
 	options->health_address = controller_value(setup, "health-probe-bind-address", ":8081");
+	options->kueue = strcmp(controller_value(setup, "kueue", "false"), "true") == 0;
 	options->elect = strcmp(controller_value(setup, "leader-elect", "true"), "true") == 0;
 	options->lease_name = controller_value(setup, "leader-election-id", "1ca428e5.training-operator.kubeflow.org");
 	options->lease_namespace = controller_value(setup, "leader-election-namespace", NULL);

@@ -68,11 +68,23 @@ static void controller_on_change(void *arg, const struct rh_engine_change *chang
 {
 	const struct rh_controller *controller = arg;
 
+	if (controller->kueue)
+		rh_kueue_changed(controller->kueue, change);
 	if (change->first && change->after && change->after->created_at < controller->again_at)
 		rh_observe_known(change);
 	/* only the working instance counts events */
 	if (controller->state != RH_CONTROLLER_STANDBY)
 		rh_observe_change(controller->metrics, change, controller->wall);
+}
+
+static void controller_on_gate(void *arg, const struct rh_job *job, struct rh_gate *ret_gate)
+{
+	rh_kueue_gate(((const struct rh_controller *)arg)->kueue, job, ret_gate);
+}
+
+static void controller_on_still(void *arg, const struct rh_job *job)
+{
+	rh_kueue_still(((const struct rh_controller *)arg)->kueue, job);
 }
 
 static void controller_on_pass(void *arg, const struct rh_kind *kind, int64_t waited)
@@ -109,6 +121,9 @@ static void controller_on_problem(void *arg, const struct rh_kube_problem *probl
 	rh_observe_problem(controller->metrics, problem);
 	controller->problems.kubeconfig = controller->kubeconfig;
 	rh_problems_report(&controller->problems, controller->plugins.host, problem);
+	/* other problems are the server's, and pass */
+	if (controller->kueue && (problem->status == 200 || problem->status == 403 || problem->status == 404))
+		rh_kueue_problem(controller->kueue, problem->resource, problem->status == 200 ? NULL : problem->message);
 }
 
 /*
@@ -125,6 +140,7 @@ static bool controller_may_write(void *arg)
 static void controller_stop_work(struct rh_controller *controller)
 {
 	rh_engine_free(rh_take(controller->engine));
+	rh_kueue_free(rh_take(controller->kueue));
 	rh_kube_store_free(rh_take(controller->store));
 	rh_problems_deinit(&controller->problems);
 }
@@ -161,7 +177,16 @@ static int controller_start_work(struct rh_controller *controller, struct rh_err
 	if (r < 0)
 		return r;
 	engine.store = rh_kube_store_face(controller->store);
-	return rh_engine_new(&engine, &controller->engine, err);
+	if (options->kueue) {
+		r = rh_kueue_new(controller->plugins.host, engine.store, &controller->kueue, err);
+		engine.gate = controller_on_gate;
+		engine.still = controller_on_still;
+	}
+	if (r == 0)
+		r = rh_engine_new(&engine, &controller->engine, err);
+	if (r == 0 && controller->kueue)
+		rh_kueue_set_engine(controller->kueue, controller->engine);
+	return r;
 }
 
 /* A fault that only a restart of the program can fix. */
@@ -361,6 +386,8 @@ static void controller_step_engine(void *arg, int64_t now)
 	if (controller->state == RH_CONTROLLER_WORKING && !rh_plugins_wait(controller)) {
 		controller->step_at = rh_clock_monotonic();
 		rh_engine_step(controller->engine, controller->wall);
+		if (controller->kueue)
+			rh_kueue_step(controller->kueue, controller->wall);
 	}
 	controller_watch_ready(controller);
 }
@@ -372,6 +399,9 @@ static int64_t controller_engine_deadline(void *arg)
 
 	if (controller->state == RH_CONTROLLER_WORKING && !rh_plugins_wait(controller))
 		deadline = rh_engine_deadline(controller->engine);
+	if (controller->kueue && controller->state == RH_CONTROLLER_WORKING && !rh_plugins_wait(controller) &&
+	    rh_kueue_deadline(controller->kueue) < deadline)
+		deadline = rh_kueue_deadline(controller->kueue);
 	return deadline == RH_NEVER ? RH_NEVER : deadline - controller->wall + controller->clock;
 }
 

@@ -49,6 +49,7 @@ struct rh_controller_options {
 	const char *webhook_dir;                               /**< folder with tls.crt and tls.key; missing: no webhooks */
 	const char *webhook_secret;                            /**< Secret with V1's certificate, in the pod's namespace */
 	const char *webhook_service;                           /**< Service that the certificate is for */
+	bool kueue;                                            /**< queue jobs by Kueue */
 	bool elect;                                            /**< work only while holding the Lease */
 	const char *lease_name;                                /**< with elect */
 	const char *lease_namespace;                           /**< NULL: own_namespace */

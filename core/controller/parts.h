@@ -22,6 +22,7 @@
 #include "kube/kubeconfig/kubeconfig.h"
 #include "kube/lease/keeper.h"
 #include "kube/store/store.h"
+#include "kueue/kueue.h"
 
 /** State of the controller. */
 enum rh_controller_state {
@@ -63,6 +64,7 @@ struct rh_controller {
 	struct rh_lease_keeper *keeper; /**< NULL: no election */
 	struct rh_kube_store *store;
 	struct rh_engine *engine; /**< tracks all jobs while another instance leads, to take over at once */
+	struct rh_kueue *kueue;   /**< NULL: it is off */
 	struct rh_httpd *metrics_server;
 	struct rh_httpd *health_server;
 	struct rh_webhook webhook;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/os/clock_steps.h"
+#include "engine/gate.h"
 #include "engine/plan.h"
 #include "host/host.h"
 #include "job/addresses.h"
@@ -58,6 +59,13 @@ struct rh_engine_options {
 	bool (*serves)(void *arg, const struct rh_kind *kind);
 	/** Called with every new version of a job, for metrics; may be NULL. */
 	void (*changed)(void *arg, const struct rh_engine_change *change);
+	/** Asked before each decision whether the job may run; NULL: each may. @p ret_gate is all zero at the call. */
+	void (*gate)(void *arg, const struct rh_job *job, struct rh_gate *ret_gate);
+	/**
+	 * Called after each decision about a job that has no pod left, while it is suspended, or no pod that runs, when it
+	 * has finished; may be NULL.
+	 */
+	void (*still)(void *arg, const struct rh_job *job);
 	/**
 	 * Called before each decision with the microseconds that the job was due, and after it with -1, for metrics; may be
 	 * NULL.
@@ -127,6 +135,17 @@ struct rh_engine_load {
 void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_load);
 /** The engine has been idle for a while: free all that the next decision can rebuild. */
 void rh_engine_rest(struct rh_engine *engine);
+/** Decide about a job of @p kind again, because the answer of rh_engine_options.gate may be another one. */
+void rh_engine_touch(struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_, const char *name);
+/** @return whether the job of that name has this UID. To be believed once rh_engine_is_synced(). */
+bool rh_engine_has_job(const struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
+                       const char *name, const char *uid);
+/** @return whether a pod of the job with this UID is there, or its create is in flight, also when the job is not any
+ * more */
+bool rh_engine_has_pods(const struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
+                        const char *name, const char *uid);
+/** @return whether the initial lists of all watches are complete */
+bool rh_engine_is_synced(const struct rh_engine *engine);
 /** @return whether requests are in flight or jobs are due */
 bool rh_engine_busy(const struct rh_engine *engine);
 

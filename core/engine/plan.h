@@ -85,6 +85,7 @@ struct rh_plan {
 	size_t log_count;
 	int32_t held[RH_TYPES_MAX]; /**< for each type of the job: replicas without a pod that the plugin holds back */
 	int64_t wake_at;            /**< when to decide again without a change; RH_NEVER: no timer */
+	bool still;                 /**< no pod is left of a suspended job, none that runs of a finished one */
 	bool done;                  /**< the job needs no further decision unless it is deleted or its spec changes, or */
 	bool cleans;                /**< with done: a pod or Service of it appears, which is to go, too */
 };

@@ -72,6 +72,7 @@ struct rh_world {
 	const struct rh_refusal *refusals; /**< oldest first */
 	size_t refusal_count;
 	const char *breach; /**< how the plugin broke its contract, so that a retry is useless; or NULL */
+	bool gated;         /**< somebody else says when the job may run: it is of interest until its last pod has ended */
 	bool set_aside; /**< breach is about the plugin's process, which failed at the job: it waits, and does not fail */
 	uint64_t stalled_hash;            /**< of the last plan that was carried out, see there */
 	int64_t held_since;               /**< likewise */

@@ -45,6 +45,7 @@ struct rh_scheduling_policy {
 struct rh_run_policy {
 	enum rh_clean_policy clean;
 	bool suspend;
+	bool held; /**< the controller keeps the job from running, as if it were suspended; no part of the object */
 	int64_t ttl_seconds;      /**< ttlSecondsAfterFinished; -1 is unset */
 	int64_t deadline_seconds; /**< activeDeadlineSeconds; -1 is unset */
 	int64_t backoff_limit;    /**< -1 is unset: no limit */
@@ -64,6 +65,11 @@ int rh_run_policy_read(const struct rh_kind *kind, const struct rh_json *object,
  * error. @return 0 or RH_EINVAL
  */
 int rh_run_policy_override(struct rh_run_policy *policy, const struct rh_fields *fields);
+/** @return whether the job is not to run: by its own suspend, or because the controller holds it */
+static inline bool rh_run_policy_is_suspended(const struct rh_run_policy *policy)
+{
+	return policy->suspend || policy->held;
+}
 /** @return the policy of that name; RH_RESTART_UNKNOWN: there is none */
 enum rh_restart_policy rh_restart_policy_parse(const char *word);
 /** @return "Always", "OnFailure", "Never" or "ExitCode"; static storage */

@@ -26,7 +26,7 @@ NODE = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-sc
         "coredns", "helm")
 # What is not a part of Kubernetes, and the module that has it.
 MODULES = {"coredns": "github.com/coredns/coredns@v1.12.4", "helm": "helm.sh/helm/v3/cmd/helm@v3.16.4",
-           "kwok": "sigs.k8s.io/kwok/cmd/kwok@v0.7.0",
+           "kwok": "sigs.k8s.io/kwok/cmd/kwok@v0.7.0", "kueue": "sigs.k8s.io/kueue/cmd/kueue@v0.17.0",
            "training-operator.v1": "github.com/kubeflow/training-operator/cmd/training-operator.v1@v1.8.1"}
 STILL_EVERY_S = 30
 

@@ -19,6 +19,7 @@ static const struct rh_option controller_option_rows[] = {
 	{"namespace", 0, "NAME", NULL, "serve jobs of this namespace alone (default: $KUBEFLOW_NAMESPACE, or all)"},
 	{"enable-scheme", 0, "KIND", NULL, "serve KIND, in any case; may be repeated (default: every kind of the plugins)"},
 	{"gang-scheduler-name", 0, "NAME", NULL, "volcano, or the name of a scheduler with the coscheduling plugin"},
+	{"kueue", 0, NULL, "true|false", "queue jobs with the label kueue.x-k8s.io/queue-name by Kueue (default false)"},
 	{"leader-elect", 0, NULL, "true|false", "work only while holding the Lease (default true)"},
 	{"leader-election-id", 0, "NAME", NULL, "name of the Lease (default 1ca428e5.training-operator.kubeflow.org)"},
 	{"leader-election-namespace", 0, "NAME", NULL, "its namespace (default: the pod's own)"},

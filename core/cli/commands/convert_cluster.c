@@ -138,7 +138,7 @@ static void cluster_clean(struct rh_json *object)
 	                                       "ownerReferences",   "resourceVersion",
 	                                       "selfLink",          "uid"};
 	static const char *const annotations[] = {"kubectl.kubernetes.io/last-applied-configuration", RH_ANNOTATION_LEDGER,
-	                                          RH_ANNOTATION_STATUS};
+	                                          RH_ANNOTATION_STATUS, RH_ANNOTATION_ADMITTED};
 	struct rh_json *meta = rh_json_get(object, "metadata");
 	struct rh_json *notes = rh_json_get(meta, "annotations");
 

@@ -281,3 +281,54 @@ bool rh_engine_busy(const struct rh_engine *engine)
 	return engine->lost || engine->unsynced > 0 || engine->requests > 0 || engine_has_work(engine) ||
 	       rh_queue_next(&engine->queue) <= engine->now;
 }
+
+static struct rh_entry *engine_find(const struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
+                                    const char *name)
+{
+	for (size_t i = 0; i < engine->kind_count; i++) {
+		if (engine->kinds[i].kind == kind)
+			return rh_entry_of((struct rh_engine *)(uintptr_t)engine, &engine->kinds[i], namespace_, name, false);
+	}
+	return NULL;
+}
+
+void rh_engine_touch(struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_, const char *name)
+{
+	struct rh_entry *entry = engine_find(engine, kind, namespace_, name);
+
+	if (entry)
+		rh_entry_touch(entry);
+}
+
+bool rh_engine_has_job(const struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
+                       const char *name, const char *uid)
+{
+	const struct rh_entry *entry = engine_find(engine, kind, namespace_, name);
+
+	return entry && entry->uid && strcmp(entry->uid, uid) == 0;
+}
+
+bool rh_engine_has_pods(const struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
+                        const char *name, const char *uid)
+{
+	const struct rh_entry *entry = engine_find(engine, kind, namespace_, name);
+	size_t cursor = 0;
+	void *cached;
+
+	for (const struct rh_inflight *one = entry ? entry->inflight.list : NULL; one; one = one->next) {
+		if (one->verb == RH_CREATE_POD && strcmp(one->job_uid, uid) == 0)
+			return true;
+	}
+	while (entry && rh_map_next(entry->children.pods, &cursor, NULL, &cached)) {
+		const struct rh_pod *pod = ((const struct rh_cached *)cached)->pod;
+
+		if (pod && strcmp(pod->owner_uid, uid) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool rh_engine_is_synced(const struct rh_engine *engine)
+{
+	return !engine->lost && engine->unsynced == 0;
+}

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/os/clock.h"
 #include "engine/carry/carry.h"
 #include "engine/carry/child/desire.h"
 #include "engine/carry/entry.h"
@@ -82,7 +83,8 @@ static int work_fill(struct work_tables *tables, const struct rh_entry *entry)
 }
 
 /* @param[out] ret_plan owned by the caller; NULL unless 0 is returned. @return 0, or a negative status */
-static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, struct rh_error *err)
+static int work_decide(const struct rh_entry *entry, const struct rh_gate *gate, struct rh_plan **ret_plan,
+                       struct rh_error *err)
 {
 	__attribute__((cleanup(work_free_tables))) struct work_tables tables = {0};
 	const struct rh_engine_options *options = &entry->engine->options;
@@ -95,8 +97,9 @@ static int work_decide(const struct rh_entry *entry, struct rh_plan **ret_plan, 
 		.objects = entry->objects.desired,
 		.gang = options->gang,
 		.lookups = entry->lookups.now,
-		.waiting = entry->lookups.waiting,
-		.waiting_until = entry->lookups.again_at,
+		.waiting = entry->lookups.waiting ? entry->lookups.waiting : gate->message,
+		.waiting_until = entry->lookups.waiting ? entry->lookups.again_at : RH_NEVER,
+		.gated = gate->state != RH_GATE_NONE,
 		.refusals = entry->refusals.list,
 		.refusal_count = entry->refusals.count,
 		.breach = entry->refusals.breach,
@@ -154,6 +157,8 @@ static void work_carry_out(struct rh_entry *entry, struct rh_plan *plan)
 	if (options->observe && !rh_plan_is_empty(plan))
 		options->observe(options->arg, entry->job, plan);
 	rh_logs_ask(entry, plan);
+	if (options->still && plan->still)
+		options->still(options->arg, entry->job);
 	rh_carry_start(entry, plan);
 }
 
@@ -185,7 +190,8 @@ static int work_expand(struct rh_entry *entry, struct rh_error *err)
 }
 
 /* Decide about the job, which can be read. @return 0, a negative status, or 1 when objects are to be checked first */
-static int work_pass(struct rh_entry *entry, struct rh_plan **ret_plan, struct rh_error *err)
+static int work_pass(struct rh_entry *entry, const struct rh_gate *gate, struct rh_plan **ret_plan,
+                     struct rh_error *err)
 {
 	int r = rh_lookup_gather(entry);
 	bool asks = !entry->refusals.breach && rh_lookups_are_complete(entry->kind->kind, entry->lookups.now);
@@ -200,7 +206,7 @@ static int work_pass(struct rh_entry *entry, struct rh_plan **ret_plan, struct r
 	else if (r == 0 && asks && rh_map_size(entry->objects.known) > 0 && rh_job_is_ours(entry->job) &&
 	         !entry->job->deleting)
 		r = rh_desire_last(entry, err);
-	return r == 0 ? work_decide(entry, ret_plan, err) : r;
+	return r == 0 ? work_decide(entry, gate, ret_plan, err) : r;
 }
 
 static void work_fail(struct rh_entry *entry, int status, const struct rh_error *err)
@@ -214,10 +220,23 @@ static void work_fail(struct rh_entry *entry, int status, const struct rh_error 
 		rh_failure_retry(entry, status, err);
 }
 
+/* Ask whether the job may run. @return whether something may be decided about it */
+static bool work_ask_gate(struct rh_entry *entry, struct rh_gate *gate)
+{
+	const struct rh_engine_options *options = &entry->engine->options;
+
+	if (!options->gate)
+		return true;
+	options->gate(options->arg, entry->job, gate);
+	entry->job->policy.held = gate->state == RH_GATE_SHUT || gate->state == RH_GATE_LATER;
+	return gate->state != RH_GATE_LATER || gate->message;
+}
+
 void rh_work_run(struct rh_entry *entry)
 {
 	struct rh_error err = {0};
 	struct rh_plan *plan = NULL;
+	struct rh_gate gate = {0};
 	int r;
 
 	if (entry->progress.stage != RH_STAGE_IDLE || !entry->uid || rh_invalid_is_reported(entry))
@@ -238,8 +257,10 @@ void rh_work_run(struct rh_entry *entry)
 		rh_carry_refresh(entry);
 		return;
 	}
+	if (!work_ask_gate(entry, &gate))
+		return;
 	entry->bodies.waits = false;
-	r = work_pass(entry, &plan, &err);
+	r = work_pass(entry, &gate, &plan, &err);
 	if (r == 0)
 		work_carry_out(entry, plan);
 	else if (r < 0)

@@ -346,7 +346,7 @@ static int decide_running(struct rh_decision *decision)
 	success = decide_verdict(decision, RH_VERDICT_SUCCEEDED);
 	if (success)
 		return decide_report_running(decision) < 0 ? RH_ENOMEM : rh_decide_succeed(decision, success);
-	if (decision->job->policy.suspend)
+	if (rh_run_policy_is_suspended(&decision->job->policy))
 		return rh_decide_suspend(decision);
 	/*
 	 * The start time is set when pods may be created: waiting in a scheduler's queue does not count for the deadline.
@@ -365,7 +365,7 @@ static int decide_running(struct rh_decision *decision)
 
 static int decide_stopping(struct rh_decision *decision)
 {
-	if (decision->job->policy.suspend)
+	if (rh_run_policy_is_suspended(&decision->job->policy))
 		return rh_decide_suspend(decision);
 	if (rh_decide_past_deadline(decision))
 		return rh_decide_end(decision, RH_END_DEADLINE);
@@ -454,7 +454,7 @@ static int decide_run(struct rh_decision *decision)
 		return rh_decide_end(decision, decision->plan->ledger.end);
 	if (decision->plan->ledger.stopping)
 		return decide_stopping(decision);
-	if (job->policy.suspend && !job->status.started_at)
+	if (rh_run_policy_is_suspended(&job->policy) && !job->status.started_at)
 		return rh_decide_suspend(decision);
 	return decide_running(decision);
 }

@@ -117,6 +117,6 @@ struct rh_snapshot rh_decision_snapshot(const struct rh_decision *decision)
 		.lookups = decision->world->lookups,
 		.stored = true,
 		.attempt = decision->plan->ledger.attempt,
-		.suspended = decision->job->policy.suspend,
+		.suspended = rh_run_policy_is_suspended(&decision->job->policy),
 	};
 }

@@ -71,7 +71,8 @@ int rh_decide_suspended(struct rh_decision *decision)
 	phase_forget_run(&decision->plan->ledger);
 	if (rh_decide_stop_all(decision) < 0)
 		return RH_ENOMEM;
-	if (decision->job->policy.suspend) {
+	if (rh_run_policy_is_suspended(&decision->job->policy)) {
+		decision->plan->still = decision->owned_count == 0;
 		phase_clear_active(&decision->plan->status);
 		return rh_decide_drop_services(decision) < 0 ? RH_ENOMEM : rh_decide_objects(decision);
 	}
@@ -240,7 +241,7 @@ static int phase_expire(struct rh_decision *decision)
 	const struct rh_job *job = decision->job;
 	int64_t due = phase_after(decision, decision->plan->status.completed_at, job->policy.ttl_seconds);
 
-	if (job->policy.suspend || due == RH_NEVER)
+	if (rh_run_policy_is_suspended(&job->policy) || due == RH_NEVER)
 		return 0;
 	if (decision->world->now >= due)
 		return rh_plan_delete(decision->plan, RH_DELETE_JOB, job->name, job->uid, false);
@@ -260,20 +261,26 @@ static void phase_repair(struct rh_decision *decision)
 		phase_fold_active(status);
 }
 
-/* A kind with members of status of its own goes on with them while pods run. */
-static bool phase_may_change(const struct rh_decision *decision)
+static bool phase_has_running(const struct rh_decision *decision)
 {
 	bool runs = false;
 
 	for (size_t i = 0; i < decision->owned_count && !runs; i++)
 		runs = !rh_pod_finished(decision->owned[i]);
-	return runs && rh_shown_schema(decision->job->kind);
+	return runs;
+}
+
+/* While pods run, a kind with members of status of its own goes on with them, and a quota is in use. */
+static bool phase_may_change(const struct rh_decision *decision)
+{
+	return !decision->plan->still && (decision->world->gated || rh_shown_schema(decision->job->kind));
 }
 
 int rh_decide_finished(struct rh_decision *decision)
 {
 	int r;
 
+	decision->plan->still = !phase_has_running(decision);
 	phase_repair(decision);
 	if (decision->plan->ledger.end != RH_END_NONE)
 		r = rh_decide_stop_all(decision) < 0 ? RH_ENOMEM : rh_decide_drop_services(decision);

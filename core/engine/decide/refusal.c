@@ -137,9 +137,11 @@ int rh_decide_stalled(struct rh_decision *decision)
 {
 	struct rh_job_status *status = &decision->plan->status;
 	const struct rh_refusal *refusal = refusal_oldest(decision);
+	bool waits = decision->world->set_aside || decision->world->waiting;
 	bool ends = rh_job_status_finished(status) || rh_job_status_is(status, RH_CONDITION_SUSPENDED);
 
-	if ((decision->world->set_aside || decision->world->waiting) && !ends)
+	/* who is suspended because of his queue says why he cannot join it */
+	if (waits && (!ends || (decision->world->gated && !rh_job_status_finished(status))))
 		return 0;
 	if (refusal && !ends)
 		return refusal_report(decision, refusal);

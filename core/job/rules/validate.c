@@ -171,8 +171,8 @@ static void validate_run_policy(const struct rh_job *job, struct rh_findings *fi
 /* Other people's annotations are their own business; one of ours that nothing reads is a typing error. */
 static void validate_own_annotation(struct rh_findings *findings, const struct rh_place *place, const char *key)
 {
-	static const char *const known[] = {RH_ANNOTATION_LEDGER, RH_ANNOTATION_RESTART, RH_ANNOTATION_TERMINATING_TIMEOUT,
-	                                    RH_ANNOTATION_COMM};
+	static const char *const known[] = {RH_ANNOTATION_LEDGER, RH_ANNOTATION_ADMITTED, RH_ANNOTATION_RESTART,
+	                                    RH_ANNOTATION_TERMINATING_TIMEOUT, RH_ANNOTATION_COMM};
 	size_t count = sizeof(known) / sizeof(*known);
 	const char *nearest = rh_nearest(key, known, count);
 

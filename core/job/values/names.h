@@ -42,6 +42,17 @@
 #define RH_ANNOTATION_ATTEMPT "roundhouse.dev/attempt"
 /** On further objects that are not kept like others: how they are, see job/keep.h. */
 #define RH_ANNOTATION_KEEP "roundhouse.dev/keep"
+/** Of a job in a queue of Kueue: what its pods get while it is admitted (build/admitted.h). */
+#define RH_ANNOTATION_ADMITTED "roundhouse.dev/kueue-admission"
+/** @} */
+
+/** @name Labels of Kueue @{ */
+#define RH_LABEL_QUEUE "kueue.x-k8s.io/queue-name"
+#define RH_LABEL_QUEUE_PRIORITY "kueue.x-k8s.io/priority-class"
+#define RH_LABEL_QUEUE_TIME "kueue.x-k8s.io/max-exec-time-seconds"
+#define RH_LABEL_QUEUE_PREBUILT "kueue.x-k8s.io/prebuilt-workload-name"
+#define RH_LABEL_QUEUE_JOB "kueue.x-k8s.io/job-uid"
+#define RH_LABEL_QUEUE_POD_SET "kueue.x-k8s.io/podset"
 /** @} */
 
 /** Our label of further objects without an owner: the UID of their job. */

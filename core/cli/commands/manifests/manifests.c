@@ -39,6 +39,7 @@ struct manifests_wish {
 	const char *plugin; /* name of the plugin whose objects are printed alone; NULL: those of a controller are */
 	const char *gang;   /* NULL: none */
 	struct rh_gang parsed_gang;
+	bool kueue;
 	const char *first_fault;     /* NULL: what the controller's configuration says */
 	enum rh_fault_source source; /* which of the two counts */
 	char *config;                /* text of the controller's configuration; owned; NULL: none */
@@ -103,7 +104,8 @@ static int manifests_set_rules(const struct manifests_wish *wish, struct rh_json
 	if (!which)
 		return 0;
 	if (strcmp(which, "work") == 0)
-		r = rh_manifests_work_rules(wish->host, &wish->parsed_gang, wish->source == RH_FAULT_LOGS, &rules, err);
+		r = rh_manifests_work_rules(wish->host, &wish->parsed_gang, wish->source == RH_FAULT_LOGS, wish->kueue, &rules,
+		                            err);
 	else if (strcmp(which, "plugin") == 0)
 		r = rh_manifests_plugin_rules(wish->host, &rules, err);
 	else
@@ -170,6 +172,8 @@ static int manifests_set_args(const struct manifests_wish *wish, struct rh_json 
 	if (wish->config && manifests_set_config(rh_json_at(object, "spec.template.spec"), container) < 0)
 		return RH_ENOMEM;
 	if (rh_manifests_add_plugin_images(wish->cli, rh_json_at(object, "spec.template.spec")) < 0)
+		return RH_ENOMEM;
+	if (wish->kueue && manifests_add_argument(args, "kueue", "true") < 0)
 		return RH_ENOMEM;
 	if (wish->gang && manifests_add_argument(args, "gang-scheduler-name", wish->gang) < 0)
 		return RH_ENOMEM;
@@ -260,6 +264,10 @@ static int manifests_check(struct manifests_wish *wish, struct rh_error *err)
 		return rh_wrap(err, r, "--image");
 	if (wish->namespaced && rh_cli_option(wish->cli, "cluster-scope"))
 		return rh_fail(err, RH_EINVAL, "--cluster-scope and --namespaced exclude each other");
+	if (wish->namespaced && wish->kueue)
+		return rh_fail(err, RH_EINVAL,
+		               "--namespaced and --kueue exclude each other: flavors and priorities are no "
+		               "objects of a namespace");
 	r = wish->gang ? rh_gang_parse_flag(wish->gang, &wish->parsed_gang, err) : 0;
 	return r < 0 ? rh_wrap(err, r, "--gang-scheduler-name") : 0;
 }
@@ -310,9 +318,8 @@ static int manifests_collect_plugin(struct manifests_wish *wish, const char *pat
 /* Options about a controller say nothing of a plugin. */
 static int manifests_check_plugin(const struct rh_cli *cli, struct rh_error *err)
 {
-	static const char *const others[] = {
-		"image",   "gang-scheduler-name", "plugin-image", "service-monitor", "controller-config",
-		"plugins", RH_CONFIG_FIRST_FAULT};
+	static const char *const others[] = {"image",           "gang-scheduler-name", "kueue",   "plugin-image",
+	                                     "service-monitor", "controller-config",   "plugins", RH_CONFIG_FIRST_FAULT};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (rh_cli_option(cli, others[i]))
@@ -365,6 +372,7 @@ static int manifests_run(const struct rh_cli *cli)
 		.lease = "1ca428e5.training-operator.kubeflow.org",
 		.gang = rh_cli_option(cli, "gang-scheduler-name"),
 		.first_fault = rh_cli_option(cli, RH_CONFIG_FIRST_FAULT),
+		.kueue = rh_cli_option(cli, "kueue") != NULL,
 		.namespaced = rh_cli_option(cli, "namespaced") != NULL,
 		.monitor = rh_cli_option(cli, "service-monitor") != NULL,
 	};
@@ -389,6 +397,7 @@ static const struct rh_option manifests_options[] = {
 	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
 	{RH_CONFIG_FIRST_FAULT, 0, "SOURCE", RH_CONFIG_FIRST_FAULT_WORDS,
      "as for `roundhouse controller`; logs: with the right to read logs of pods"},
+	{"kueue", 0, NULL, NULL, "queue labelled jobs by Kueue, with the right to its Workloads (not with --namespaced)"},
 	{"plugin-image", 0, "NAME=IMAGE", NULL,
      "take plugin NAME from folder /plugins of IMAGE; needs a copy here (--plugins DIR); may be repeated"},
 	{"plugin", 0, "FILE", NULL,

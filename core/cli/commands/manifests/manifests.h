@@ -20,11 +20,12 @@ const char *rh_manifests_text(size_t *ret_length);
 int rh_manifests_append(struct rh_json *object, const char *key, const char *item);
 /**
  * Build the minimal RBAC rules of the controller for the kinds of @p host: jobs, pods, Services and Events for the
- * core, the rules that plugins declare for further objects, with @p gang PodGroups, and with @p logs the logs of pods.
+ * core, the rules that plugins declare for further objects, with @p gang PodGroups, with @p logs the logs of pods, and
+ * with @p kueue Workloads.
  * @param[out] ret_rules an array of PolicyRules, owned by the caller
  * @return 0, RH_EPLUGIN (invalid rules of a plugin) or RH_ENOMEM
  */
-int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, bool logs,
+int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, bool logs, bool kueue,
                             struct rh_json **ret_rules, struct rh_error *err);
 /** Build the rules that the kinds of @p host add to those of an installed controller. @return as above */
 int rh_manifests_plugin_rules(const struct rh_host *host, struct rh_json **ret_rules, struct rh_error *err);

@@ -228,6 +228,23 @@ static int rules_add_gang(const struct rh_gang *gang, struct rh_json *rules)
 	return group ? rules_add_row(rules, &row) : RH_ENOMEM;
 }
 
+/* Workloads, and what they name. Jobs can be patched already. */
+static int rules_add_kueue(struct rh_json *rules)
+{
+	static const struct rules_row rows[] = {
+		{"kueue.x-k8s.io", {"workloads", NULL}, {"create", "delete", "list", "patch", "watch", NULL}},
+		{"kueue.x-k8s.io", {"workloads/status", NULL}, {"patch", NULL}},
+		{"kueue.x-k8s.io", {"resourceflavors", "workloadpriorityclasses", NULL}, {"list", "watch", NULL}},
+		{"scheduling.k8s.io", {"priorityclasses", NULL}, {"list", "watch", NULL}},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rules_add_row(rules, &rows[i]) < 0)
+			return RH_ENOMEM;
+	}
+	return 0;
+}
+
 /* The right to read what an entry of rh_kind.lookups may name; ConfigMaps and Secrets are not watched. */
 static int rules_add_entry(const struct rh_json *entry, struct rh_json *rules)
 {
@@ -282,7 +299,7 @@ static int rules_add_declared(const struct rh_host *host, struct rh_json *rules,
 	return r;
 }
 
-int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, bool logs,
+int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, bool logs, bool kueue,
                             struct rh_json **ret_rules, struct rh_error *err)
 {
 	rh_auto(json) rules = rh_json_new_array();
@@ -294,6 +311,8 @@ int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *ga
 		r = rules_add_row(rules, &rules_logs);
 	if (r == 0)
 		r = rules_add_gang(gang, rules);
+	if (r == 0 && kueue)
+		r = rules_add_kueue(rules);
 	if (r < 0)
 		return rh_fail_oom(err);
 	r = rules_add_declared(host, rules, err);

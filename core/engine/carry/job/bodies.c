@@ -41,7 +41,7 @@ struct rh_snapshot rh_bodies_snapshot(const struct rh_entry *entry)
 		.stored = true,
 		.held = entry->progress.waiting,
 		.attempt = entry->ledger->attempt,
-		.suspended = entry->job->policy.suspend,
+		.suspended = rh_run_policy_is_suspended(&entry->job->policy),
 		.finished = rh_job_status_finished(&entry->job->status),
 	};
 }
@@ -94,7 +94,7 @@ int rh_bodies_addresses(struct rh_entry *entry, struct rh_error *err)
 	int r;
 
 	if (!options->addresses || entry->bodies.addresses_attempt == entry->ledger->attempt ||
-	    !rh_bodies_are_needed(entry) || entry->job->policy.suspend)
+	    !rh_bodies_are_needed(entry) || rh_run_policy_is_suspended(&entry->job->policy))
 		return 0;
 	r = options->addresses(options->arg, entry->job, entry->ledger->attempt, &made, err);
 	if (r < 0) {

@@ -564,6 +564,15 @@ static completion_fn
 				},
 };
 
+/* A pod of a job that is gone uses quota until it is gone, too. Who says when jobs run has to know of it. */
+static void completion_note_late(struct rh_inflight *inflight, const struct rh_outcome *outcome)
+{
+	if (inflight->entry->engine->options.gate && inflight->verb == RH_CREATE_POD && outcome->code == RH_OUTCOME_OK &&
+	    outcome->object && rh_children_store(inflight, outcome->object) < 0)
+		inflight->entry->engine->lost = true;
+	completion_end(inflight);
+}
+
 void rh_completion_on_done(void *arg, const struct rh_outcome *outcome)
 {
 	struct rh_inflight *inflight = arg;
@@ -571,7 +580,7 @@ void rh_completion_on_done(void *arg, const struct rh_outcome *outcome)
 	inflight->entry->engine->requests--;
 	inflight->id = 0;
 	if (inflight->abandoned && inflight->verb != RH_DELETE_JOB)
-		completion_end(inflight);
+		completion_note_late(inflight, outcome);
 	else
 		completion_table[completion_action_of(inflight->verb)][inflight->state][outcome->code](inflight, outcome);
 }

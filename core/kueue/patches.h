@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file kueue/patches.h
+ * @brief Merge patches of jobs, and of the status of Workloads. Each is owned by the caller; NULL when memory is out.
+ */
+#ifndef RH_KUEUE_PATCHES_H
+#define RH_KUEUE_PATCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "roundhouse/plugin.h"
+
+/** @return the patch of a job of @p kind that sets its suspend, and its note; @p note NULL: removes it */
+struct rh_json *rh_kueue_patch_job(const struct rh_kind *kind, bool suspend, const char *note);
+/** @return that of an evicted Workload that gives its quota back */
+struct rh_json *rh_kueue_patch_release(const struct rh_json *workload, int64_t now);
+/** @return that of a Workload whose job has ended; @p message may be NULL */
+struct rh_json *rh_kueue_patch_finish(const struct rh_json *workload, bool success, const char *message, int64_t now);
+/** @return that of a Workload whose pods are ready */
+struct rh_json *rh_kueue_patch_report(const struct rh_json *workload, int64_t now);
+/** @return that of a Workload without our finalizer */
+struct rh_json *rh_kueue_patch_unlock(const struct rh_json *workload);
+
+#endif

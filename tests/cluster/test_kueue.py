@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_kueue.py PROGRAM [ADMISSIONS [SEED [WORD...]]]: jobs in the queues of the real Kueue, on a real API server.
+
+Kueue works without its integrations of our kinds, and the API server's audit log shows which pods were there at each
+moment. A played kubelet binds pods, runs them, and lets them terminate, as a real one does: their quota is in use until
+they are gone. ADMISSIONS (200) are played in the random test. WORDs are unittest's.
+"""
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import unittest
+
+import apiserver
+import kueue
+import node_played
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "controller"))
+import support  # noqa: E402
+
+PROGRAM = sys.argv[1]
+ADMISSIONS, SEED = (int(word) for word in [*sys.argv[2:4], *["200", "1"][len(sys.argv) - 2:]])
+sys.argv[1:] = sys.argv[4:]
+QUOTA = 4
+JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
+WORKLOADS = f"{kueue.GROUP}/namespaces/default/workloads"
+PODS = "/api/v1/namespaces/default/pods"
+MERGE = "application/merge-patch+json"
+QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+
+
+class Kubelet(node_played.PlayedKubelet):
+    """Also binds pods, and ends those that are deleted. A pod that was killed has failed with 143."""
+
+    def __init__(self, api):
+        super().__init__(api)
+        self.all = None  # how every pod ends, once it runs
+
+    def advance(self, pod):
+        name, status = pod["metadata"]["name"], pod.get("status", {}).get("phase", "Pending")
+        if pod["metadata"].get("deletionTimestamp"):
+            if status == "Running":
+                with self.lock:
+                    self.write(pod, node_played.status_of(pod, "Failed", 143))
+            self.send("DELETE", f"{self.path}/{name}?gracePeriodSeconds=0",
+                      {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
+                       "preconditions": {"uid": pod["metadata"]["uid"]}})
+        elif not pod["spec"].get("nodeName"):
+            self.send("POST", f"{self.path}/{name}/binding", {
+                "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "uid": pod["metadata"]["uid"]},
+                "target": {"apiVersion": "v1", "kind": "Node", "name": "node"}})
+        else:
+            if self.all is not None and status == "Running":
+                self.codes.setdefault(pod["metadata"]["uid"], self.all)
+            super().advance(pod)
+
+    def write(self, pod, status):
+        """The audit log, which has no bodies, shows by the request's path that a pod has ended."""
+        ended = "ended" if status["phase"] in ("Succeeded", "Failed") else "runs"
+        body = json.dumps({"metadata": {"uid": pod["metadata"]["uid"]}, "status": status})
+        answer, text = self.api.request("PATCH", f"{self.path}/{pod['metadata']['name']}/status?fieldManager={ended}",
+                                        body, MERGE)
+        if answer not in (200, 404, 409):
+            raise AssertionError(f"{pod['metadata']['name']}: {answer} {text[:300]!r}")
+
+    def send(self, method, path, body):
+        with self.lock:
+            answer, text = self.api.request(method, path, json.dumps(body))
+        if answer not in (200, 201, 404, 409):
+            raise AssertionError(f"{method} {path}: {answer} {text[:300]!r}")
+
+
+def job(name, workers=0, priority=None, queue="queue", **policy):
+    pod = {"spec": {"containers": [{"name": "pytorch", "image": "localhost/busybox:1", "command": ["sleep", "9"],
+                                    "resources": {"requests": {"cpu": "1"}}}]}}
+    one = {"restartPolicy": "OnFailure", "template": pod}
+    types = {"Master": {**one, "replicas": 1}, **({"Worker": {**one, "replicas": workers}} if workers else {})}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
+            "metadata": {"name": name, "labels": {QUEUE: queue, **({PRIORITY: priority} if priority else {})}},
+            "spec": {"runPolicy": {"cleanPodPolicy": "Running", **policy}, "pytorchReplicaSpecs": types}}
+
+
+
+
+def pod_moments(events):
+    """-> [(time, +1 or -1, name)] of the pods of the audit log: one is there from before its create is sent until after
+    it is gone, or has ended."""
+    bound, there, moments = set(), set(), []
+    for event in sorted(events, key=lambda one: one["stageTimestamp"]):
+        about = event.get("objectRef", {})
+        if about.get("resource") != "pods" or event.get("responseStatus", {}).get("code", 500) >= 300:
+            continue
+        name, verb, sub = about.get("name"), event["verb"], about.get("subresource")
+        if verb == "create" and not sub:
+            there.add(name)
+            moments.append((event["requestReceivedTimestamp"], 1, name))
+        elif verb == "create" and sub == "binding":
+            bound.add(name)
+        elif name in there and (
+                "fieldManager=ended" in event["requestURI"] or (verb == "delete" and (
+                    name not in bound or "gracePeriodSeconds=0" in event["requestURI"]))):
+            there.discard(name)
+            bound.discard(name)
+            moments.append((event["stageTimestamp"], -1, name))
+    return sorted(moments)
+
+
+class Base(unittest.TestCase):
+    def request(self, method, path, body=None, content_type="application/json", codes=(200, 201)):
+        status, text = self.api.request(method, path, json.dumps(body) if body else None, content_type)
+        self.assertIn(status, codes, text[:500])
+        return json.loads(text)
+
+    def create(self, body):
+        return self.request("POST", JOBS, body)
+
+    def jobs(self):
+        return {one["metadata"]["name"]: one for one in json.loads(self.api.get(JOBS))["items"]}
+
+    def workloads(self):
+        """-> the Workloads by the names of their jobs"""
+        return {one["metadata"]["ownerReferences"][0]["name"]: one
+                for one in json.loads(self.api.get(WORKLOADS))["items"]}
+
+    def conditions(self, body):
+        return {one["type"] for one in (body or {}).get("status", {}).get("conditions", []) if one["status"] == "True"}
+
+    def condition(self, body, name):
+        return next((one for one in (body or {}).get("status", {}).get("conditions", []) if one["type"] == name), {})
+
+    def pods(self, name):
+        found = json.loads(self.api.get(f"{PODS}?labelSelector=training.kubeflow.org/job-name={name}"))["items"]
+        return {pod["metadata"]["name"]: pod for pod in found}
+
+    def wait_running(self, name, count):
+        support.wait_for(f"{name} runs", lambda: "Running" in self.conditions(self.jobs()[name]) and sum(
+            pod["status"].get("phase") == "Running" for pod in self.pods(name).values()) == count)
+
+    def wait_waiting(self, name):
+        support.wait_for(f"{name} waits", lambda: name in self.workloads() and "Suspended" in self.conditions(
+            self.jobs()[name]) and not self.pods(name))
+
+    def assert_nothing_counted(self, body):
+        """No pod that Kueue has ended counts as failed, and none as restarted."""
+        ledger = json.loads(body["metadata"].get("annotations", {}).get("roundhouse.dev/ledger", "{}"))
+        self.assertNotIn("restarts", json.dumps(ledger), body["metadata"]["name"])
+        self.assertNotIn("Failed", self.conditions(body))
+        for replica in body["status"].get("replicaStatuses", {}).values():
+            self.assertEqual(replica.get("failed", 0), 0)
+
+
+class Queued(Base):
+    @classmethod
+    def setUpClass(cls):
+        cls.api = cls.enterClassContext(kueue.Cluster(audit=True))
+        cls.api.kubectl("apply", "-k", pathlib.Path(__file__).resolve().parents[2] / "conf" / "crds")
+        cls.api.install_kueue()
+        cls.api.start_kueue()
+        cls.api.create(kueue.flavor("flavor", nodeLabels={"pool": "train"},
+                                    tolerations=[{"key": "train", "operator": "Exists"}]),
+                       kueue.cluster_queue("cluster", str(QUOTA), "flavor",
+                                           preemption={"withinClusterQueue": "LowerPriority"}),
+                       kueue.local_queue("queue", "cluster"), kueue.priority_class("low", 1),
+                       kueue.priority_class("high", 100))
+        cls.controller = cls.enterClassContext(support.Controller(
+            PROGRAM, cls.api.kubeconfig, cls.api.folder, "--leader-elect=false", "--kueue=true"))
+        cls.kubelet = cls.enterClassContext(Kubelet(cls.api))
+
+    def tearDown(self):
+        self.kubelet.all = None
+        self.api.kubectl("delete", "pytorchjobs", "--all", "--wait=false")
+        support.wait_for("all is gone", lambda: not self.jobs() and not self.workloads() and not json.loads(
+            self.api.get(PODS))["items"])
+
+    def patch_workload(self, name, body):
+        self.request("PATCH", f"{WORKLOADS}/{self.workloads()[name]['metadata']['name']}", body, MERGE, (200, 404, 409))
+
+    def test_admitted(self):
+        """Pods get what the flavor and the pod set say; others are not touched, and quota ends with the job."""
+        self.create(job("one", 1, "low"))
+        self.wait_running("one", 2)
+        for name, pod in self.pods("one").items():
+            self.assertEqual(pod["spec"]["nodeSelector"], {"pool": "train"})
+            self.assertIn({"key": "train", "operator": "Exists"}, pod["spec"]["tolerations"])
+            self.assertEqual(pod["metadata"]["labels"]["kueue.x-k8s.io/podset"], name.split("-")[1])
+        workload = self.workloads()["one"]
+        self.assertEqual(workload["spec"]["priority"], 1)
+        self.assertEqual([(one["name"], one["count"]) for one in workload["spec"]["podSets"]],
+                         [("master", 1), ("worker", 1)])
+        support.wait_for("the pods are ready", lambda: "PodsReady" in self.conditions(self.workloads()["one"]))
+        self.create(job("full", 2))
+        self.wait_waiting("full")
+        self.assertTrue(self.jobs()["full"]["spec"]["runPolicy"]["suspend"])
+        free = job("free", 3)
+        del free["metadata"]["labels"]
+        self.create(free)
+        self.wait_running("free", 4)
+        self.assertNotIn("free", self.workloads())
+        self.kubelet.finish(["one-master-0"], 0)
+        self.wait_running("full", 3)
+        ended = self.workloads()["one"]
+        self.assertEqual(self.condition(ended, "Finished")["reason"], "Succeeded")
+        support.wait_for("the Workload is let go",
+                         lambda: not self.workloads()["one"]["metadata"].get("finalizers"))
+
+    def test_preempted(self):
+        """A preemption is neither a failure nor a restart, also for a job that may have none."""
+        self.create(job("low", 2, "low", backoffLimit=0))
+        self.wait_running("low", 3)
+        self.create(job("high", 3, "high"))
+        self.wait_running("high", 4)
+        self.wait_waiting("low")
+        self.assertEqual(self.condition(self.workloads()["low"], "Evicted").get("reason"), "Preempted")
+        self.assert_nothing_counted(self.jobs()["low"])
+        self.kubelet.finish(["high-master-0"], 0)
+        self.wait_running("low", 3)
+        self.assert_nothing_counted(self.jobs()["low"])
+        self.kubelet.finish(["low-master-0"], 0)
+        support.wait_for("low succeeds", lambda: "Succeeded" in self.conditions(self.jobs()["low"]))
+        self.assert_nothing_counted(self.jobs()["low"])
+
+    def test_deactivated(self):
+        """spec.active of a Workload stops its job, and starts it again; a deleted Workload is made again."""
+        self.create(job("held", 1))
+        self.wait_running("held", 2)
+        self.patch_workload("held", {"spec": {"active": False}})
+        self.wait_waiting("held")
+        support.wait_for("its quota is free", lambda: "QuotaReserved" not in self.conditions(self.workloads()["held"]))
+        self.patch_workload("held", {"spec": {"active": True}})
+        self.wait_running("held", 2)
+        before = self.workloads()["held"]["metadata"]
+        self.api.kubectl("delete", "workload", before["name"], "--wait=false")
+        support.wait_for("a new Workload", lambda: self.workloads().get("held", {"metadata": before})["metadata"]["uid"]
+                         != before["uid"])
+        self.wait_running("held", 2)
+        self.assert_nothing_counted(self.jobs()["held"])
+
+    def test_changed(self):
+        """Who asks for more while he runs, queues for that."""
+        self.create(job("grows", 0))
+        self.wait_running("grows", 1)
+        self.request("PATCH", f"{JOBS}/grows", {"spec": {"pytorchReplicaSpecs": {"Worker": job("x", 2)["spec"][
+            "pytorchReplicaSpecs"]["Worker"]}}}, MERGE)
+        self.wait_running("grows", 3)
+        self.assertEqual([one["count"] for one in self.workloads()["grows"]["spec"]["podSets"]], [1, 2])
+
+    def test_restarted(self):
+        """A controller that starts again finds who runs and who waits, and changes nothing."""
+        self.create(job("runs", 2))
+        self.wait_running("runs", 3)
+        self.create(job("waits", 2))
+        self.wait_waiting("waits")
+        uids = {pod["metadata"]["uid"] for pod in self.pods("runs").values()}
+        self.controller.kill()
+        self.controller.start()
+        self.controller.wait_ready()
+        self.create(job("fits", 0))
+        self.wait_running("fits", 1)
+        self.assertEqual({pod["metadata"]["uid"] for pod in self.pods("runs").values()}, uids)
+        self.assertFalse(self.pods("waits"))
+
+    def test_forged(self):
+        """Who writes suspend and the note into his job runs nothing."""
+        self.create(job("first", 3))
+        self.wait_running("first", 4)
+        forged = job("forged", 1, suspend=False)
+        forged["metadata"]["annotations"] = {"roundhouse.dev/kueue-admission": json.dumps(
+            {"workload": "x", "admission": "0", "podSets": []})}
+        self.api.forget_audit()
+        self.create(forged)
+        self.wait_waiting("forged")
+        support.wait_for("it is suspended", lambda: self.jobs()["forged"]["spec"]["runPolicy"]["suspend"])
+        self.assertNotIn(1, [change for _, change, _ in pod_moments(self.api.audit_events())])
+
+    def test_quota(self):
+        """Jobs come, end, are deleted, deactivated and preempted by chance: no pod is ever outside the quota."""
+        chance = random.Random(SEED)
+        self.api.forget_audit()
+        count = 0
+        before = self.controller.text().count("admitted by ClusterQueue")
+
+        def admissions():
+            return self.controller.text().count("admitted by ClusterQueue") - before
+
+        def turn():
+            nonlocal count
+            there, workloads = self.jobs(), self.workloads()
+            name = chance.choice(sorted(there) or [""])
+            what = chance.choice(["create"] * 4 + ["finish", "finish", "delete", "stop", "start", "start", "forget"])
+            if what == "create" or not name:
+                if sum(not {"Succeeded", "Failed"} & self.conditions(one) for one in there.values()) < 8:
+                    count += 1
+                    self.create(job(f"job-{count}", chance.randrange(QUOTA), chance.choice(["low", "high", None]),
+                                    backoffLimit=0))
+            elif what == "finish":
+                master = self.pods(name).get(f"{name}-master-0")
+                if master and master["status"].get("phase") == "Running":
+                    with self.kubelet.lock:
+                        self.kubelet.codes[master["metadata"]["uid"]] = 0
+            elif what == "delete":
+                self.request("DELETE", f"{JOBS}/{name}", codes=(200, 202, 404))
+            elif name in workloads and "Finished" not in self.conditions(workloads[name]):
+                path = f"{WORKLOADS}/{workloads[name]['metadata']['name']}"
+                if what == "forget":
+                    self.request("DELETE", path, codes=(200, 202, 404))
+                else:
+                    self.request("PATCH", path, {"spec": {"active": what == "start"}}, MERGE, (200, 404, 409))
+            return admissions() >= ADMISSIONS
+
+        support.wait_for(f"{ADMISSIONS} admissions", turn, patience=ADMISSIONS * 10)
+        for name, workload in self.workloads().items():
+            if not workload["spec"].get("active", True) and name in self.jobs():
+                self.patch_workload(name, {"spec": {"active": True}})
+        self.kubelet.all = 0
+        support.wait_for("all end", lambda: all({"Succeeded", "Failed"} & self.conditions(one)
+                                                for one in self.jobs().values()), patience=600)
+        for body in self.jobs().values():
+            self.assert_nothing_counted(body)
+        now, most = [], []
+        for _, change, name in pod_moments(self.api.audit_events()):
+            now = [*now, name] if change > 0 else [one for one in now if one != name]
+            most = max(most, now, key=len)
+        print(f"    {count} jobs, {admissions()} admissions, at most {len(most)} of {QUOTA} pods", flush=True)
+        self.assertEqual(len(most), QUOTA, most)
+
+
+class Other(Base):
+    """Kueue's own integration is on."""
+
+    def test_stands_down(self):
+        with kueue.Cluster() as self.api:
+            self.api.kubectl("apply", "-k", pathlib.Path(__file__).resolve().parents[2] / "conf" / "crds")
+            self.api.install_kueue()
+            self.api.start_kueue(("kubeflow.org/pytorchjob",))
+            self.api.create(kueue.flavor("flavor"), kueue.cluster_queue("cluster", str(QUOTA), "flavor"),
+                            kueue.local_queue("queue", "cluster"))
+            with support.Controller(PROGRAM, self.api.kubeconfig, self.api.folder, "--leader-elect=false",
+                                    "--kueue=true") as controller, Kubelet(self.api):
+                text = "KUEUE'S OWN INTEGRATION OF THIS KIND IS ON"
+                for name in ("one", "two"):
+                    self.create(job(name, 1))
+                    # it may have been ours until Kueue's controller of the kind has begun
+                    support.wait_for("it is reported", lambda: text in controller.text())
+                    support.wait_for("Kueue's Workload is admitted", lambda name=name: "Admitted" in self.conditions(
+                        self.workloads().get(name)) and "roundhouse" not in str(self.workloads()[name]["metadata"]))
+                    self.wait_running(name, 2)
+                    self.assertTrue(self.workloads()[name]["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
+                                    .get("command"))
+                self.assertEqual(controller.text().count(text), 1)
+
+
+class Absent(Base):
+    """Kueue comes later than the jobs."""
+
+    def test_absent(self):
+        with kueue.Cluster() as self.api:
+            self.api.kubectl("apply", "-k", pathlib.Path(__file__).resolve().parents[2] / "conf" / "crds")
+            self.api.wait_served()
+            manifests = subprocess.run([PROGRAM, "manifests", "--kueue", "-o", "json"], check=True, capture_output=True,
+                                       text=True).stdout
+            self.assertIn("workloadpriorityclasses", manifests)
+            with support.Controller(PROGRAM, self.api.kubeconfig, self.api.folder, "--leader-elect=false",
+                                    "--kueue=true") as controller, Kubelet(self.api):
+                self.create(job("early", 1))
+                support.wait_for("it says why it waits", lambda: "kueue.x-k8s.io cannot be read" in self.condition(
+                    self.jobs()["early"], "Stalled").get("message", ""))
+                self.assertFalse(self.pods("early"))
+                self.assertEqual(controller.text().count("workloads.kueue.x-k8s.io: cannot list"), 1)
+                self.api.install_kueue()
+                self.api.start_kueue()
+                self.api.create(kueue.flavor("flavor"), kueue.cluster_queue("cluster", str(QUOTA), "flavor"),
+                                kueue.local_queue("queue", "cluster"))
+                self.wait_running("early", 2)
+                self.assertNotIn("Stalled", self.conditions(self.jobs()["early"]))
+                lost = job("lost", 1, "missing")
+                self.create(lost)
+                support.wait_for("it says what is missing", lambda: "WorkloadPriorityClass \"missing\" does not exist"
+                                 in self.condition(self.jobs()["lost"], "Stalled").get("message", ""))
+                self.api.create(kueue.priority_class("missing", 5))
+                self.wait_running("lost", 2)
+
+
+if __name__ == "__main__":
+    kueue.skip_without_programs()
+    unittest.main(verbosity=2)
