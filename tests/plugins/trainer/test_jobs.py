@@ -227,6 +227,52 @@ class Run(Jobs):
         self.assertIn("jobset failed due to reaching max number of restarts (first failed job: j-node-0)",
                       done.stdout + done.stderr)
 
+    def two_jobs(self, first, second, **spec):
+        """A runtime with the jobs node and other, without retries; each is a shell command."""
+        made = runtime({}, {"command": ["sh", "-c", first]}, **spec)
+        jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
+        jobs[0]["template"]["spec"]["backoffLimit"] = 0
+        jobs.append({"name": "other", "template": {"spec": {"backoffLimit": 0, "template": {"spec": {
+            "containers": [{"name": "c", "image": "i", "command": ["sh", "-c", second]}]}}}}})
+        done = self.call("run", "--log-level", "debug", objects=[job(), made])
+        return done.returncode, done.stdout + done.stderr
+
+    def test_success_policy(self):
+        for policy, second in (({"operator": "Any"}, "sleep 1000"),
+                               ({"operator": "All", "targetReplicatedJobs": ["node"]}, "sleep 1000"),
+                               (None, "true")):
+            status, text = self.two_jobs("true", second, **({"successPolicy": policy} if policy else {}))
+            self.assertEqual(status, 0, text)
+            self.assertIn("Complete: jobset completed successfully", text)
+
+    def test_startup_policy(self):
+        """InOrder: the second job is held back until the first one runs, and then both meet."""
+        pipe = os.path.join(self.folder, "pipe")
+        for order, waits in (("InOrder", True), ("AnyOrder", False)):
+            status, text = self.two_jobs(f"mkfifo {pipe}; echo met > {pipe}; rm {pipe}",
+                                         f"until test -p {pipe}; do sleep 0.1; done; cat {pipe}",
+                                         startupPolicy={"startupPolicyOrder": order})
+            self.assertEqual(status, 0, text)
+            self.assertIn("| met", text)
+            self.assertEqual("plugin trainer: other -1 waits" in text, waits)
+
+    def test_failure_rules(self):
+        for rules, words in (
+                ([{"action": "FailJobSet", "targetReplicatedJobs": ["other"]}],
+                 "applying FailJobSet failure policy action (first failed job: j-other-0)"),
+                ([{"action": "FailJobSet", "targetReplicatedJobs": ["node"]}],
+                 "jobset failed due to reaching max number of restarts (first failed job: j-other-0)"),
+                ([{"action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}],
+                 "jobset failed due to reaching max number of restarts (first failed job: j-other-0)")):
+            status, text = self.two_jobs("sleep 1000", "exit 3", failurePolicy={"maxRestarts": 1, "rules": rules})
+            self.assertEqual(status, 1, text)
+            self.assertIn(words, text)
+
+    def test_first_failure(self):
+        status, text = self.two_jobs("sleep 1000", "exit 3")
+        self.assertEqual(status, 1, text)
+        self.assertIn("jobset failed due to one or more job failures (first failed job: j-other-0)", text)
+
 
 if __name__ == "__main__":
     unittest.main()
