@@ -58,13 +58,25 @@ class Cluster(Jobs):
         config.write_text(f"[plugins]\n{allow}\n", encoding="utf-8")
         done = self.call(*words, "--config", config, "-o", "json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return {item["metadata"]["name"] for item in json.loads(done.stdout)["items"]}
+        return json.loads(done.stdout)["items"]
+
+    def definitions(self, allow):
+        return {item["metadata"]["name"] for item in self.ask(allow, "crds")}
 
     def test_it_is_there_where_it_is_named(self):
         mine = {f"{plural}.trainer.kubeflow.org"
                 for plural in ("trainjobs", "trainingruntimes", "clustertrainingruntimes")}
-        self.assertEqual(self.ask("", "crds") & mine, set())
-        self.assertEqual(self.ask("allow = trainer", "crds") & mine, mine)
+        self.assertEqual(self.definitions("") & mine, set())
+        self.assertEqual(self.definitions("allow = trainer") & mine, mine)
+
+    def test_rights(self):
+        """No kind has a scale subresource: a rule without a resource would be refused by an API server."""
+        made = self.ask("allow = trainer", "manifests")
+        rules = [rule for item in made if item["kind"] in ("ClusterRole", "Role") for rule in item.get("rules", [])]
+        self.assertTrue(all(rule["resources"] for rule in rules if "resources" in rule), rules)
+        self.assertIn({"apiGroups": ["trainer.kubeflow.org"], "resources": ["clustertrainingruntimes",
+                                                                            "trainingruntimes"],
+                       "verbs": ["get", "list", "watch"]}, rules)
 
 
 class Merge(Jobs):
