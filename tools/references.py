@@ -24,11 +24,13 @@ TEXTS = SOURCES | SCRIPTS | {".md", ".yaml", ".json"}
 WIDTH = 120
 # Data, recordings of programs, and what a program writes.
 NOT_READ = ("tests/fuzz/corpus/", "tests/goldens/objects/", "tests/goldens/gang/", "tests/goldens/lives/",
-            "tests/goldens/invalid/", "tests/goldens/mpi2/", "tests/goldens/trainer/", "docs/recordings/", "conf/crds/", "conf/deploy/")
+            "tests/goldens/invalid/", "tests/goldens/mpi2/", "tests/goldens/trainer/", "docs/recordings/",
+            "conf/crds/", "conf/deploy/")
 # Examples of what is wrong, and a part of a page that lies in docs/.
 NOT_CHECKED = ("tests/tools/test_references.py", "tests/tools/test_check.py", "tools/references.py", "tests/goldens/deliberate.md",
                "tests/goldens/mpi2/deliberate.md", "tests/goldens/trainer/deliberate.md")
-NOT_MEASURED = ("CHANGELOG.md", "docs/differences-from-v1.md", "docs/differences-from-mpi-operator.md", "docs/differences-from-trainer.md",
+NOT_MEASURED = ("CHANGELOG.md", "docs/differences-from-v1.md", "docs/differences-from-mpi-operator.md",
+                "docs/differences-from-trainer.md",
                 "docs/first-fault-ways.md")
 
 V1_PAGE = "docs/v1-behaviour.md"

@@ -79,8 +79,7 @@ struct rh_engine_options {
 	 */
 	size_t creates;
 	size_t events; /**< most Events in flight, likewise; 0: 64 */
-	/** How long a status write that only changes counts may be delayed, so that it covers more; microseconds; 0: not.
-	 */
+	/** How long a status write that only changes counts is delayed, so that it covers more; microseconds; 0: not. */
 	int64_t patience;
 	/**
 	 * How long a failure that needs no peer to explain it waits for replicas that run before it ends the job: they may
@@ -140,8 +139,7 @@ void rh_engine_touch(struct rh_engine *engine, const struct rh_kind *kind, const
 /** @return whether the job of that name has this UID. To be believed once rh_engine_is_synced(). */
 bool rh_engine_has_job(const struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
                        const char *name, const char *uid);
-/** @return whether a pod of the job with this UID is there, or its create is in flight, also when the job is not any
- * more */
+/** @return whether a pod of the job with this UID is there, or its create is in flight, also after the job is gone */
 bool rh_engine_has_pods(const struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
                         const char *name, const char *uid);
 /** @return whether the initial lists of all watches are complete */

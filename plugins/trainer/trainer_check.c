@@ -6,6 +6,8 @@
 
 #include "trainer.h"
 
+/** Longest label and host. */
+#define CHECK_NAME_MAX 63
 #define CHECK_PODS "spec.template.spec.replicatedJobs[%zu].template.spec.template.spec"
 
 /** The job and its runtime under a check. */
@@ -40,6 +42,19 @@ static void check_ancestor(const struct check *check, const struct tree_node *jo
 	check_refuse(check, detail, tree_printf(check->tree, CHECK_PODS ".containers", place));
 }
 
+/** Names of pods become hosts and labels: they are NAME-JOB-0-INDEX and six characters. */
+static void check_name(const struct check *check, const char *job, int32_t place)
+{
+	const int64_t pods = trainer_pods(check->call, place);
+	char name[2 * TRAINER_TEXT];
+
+	snprintf(name, sizeof(name), "%s-%s-0-%" PRId64 "-abcde", trainer_name(check->call), job, pods > 0 ? pods - 1 : 0);
+	if (strlen(name) > CHECK_NAME_MAX)
+		trainer_refuse(check->call, "metadata.name",
+		               "Invalid value: \"%.63s\": pod names generated for job %.63s will exceed 63 characters",
+		               trainer_name(check->call), job);
+}
+
 static void check_jobs(const struct check *check)
 {
 	size_t place = 0;
@@ -48,6 +63,8 @@ static void check_jobs(const struct check *check)
 		int64_t replicas = 1;
 		char detail[64];
 
+		if (tree_text(check->tree, tree_get(job, "name")))
+			check_name(check, tree_text(check->tree, tree_get(job, "name")), (int32_t)place);
 		check_ancestor(check, job, place);
 		(void)tree_integer(tree_get(job, "replicas"), &replicas);
 		snprintf(detail, sizeof(detail), "Invalid value: %" PRId64 ": always must be 1", replicas);

@@ -191,7 +191,7 @@ static void judge_decide(const struct judge *judge)
 	}
 }
 
-/** @return how many of the three are there: a job is one, however many pods it has */
+/** Write one row of jobsStatus: a replicated job is one, however many pods it has. */
 static void judge_write(const struct judge *judge, int32_t place, FILE *out)
 {
 	const uint32_t state = judge->call->host->state(judge->call->view);

@@ -209,7 +209,7 @@ spec:
 
     def test_apis_of_others(self):
         rows = [("kubeflow.org/v1alpha2", "MPIJob", "MPI Operator"),
-                ("trainer.kubeflow.org/v1alpha1", "TrainJob", "Kubeflow Trainer"),
+                ("kubeflow.org/v2alpha1", "TrainJob", "Kubeflow Trainer"),
                 ("kubeflow.org/v1beta2", "TFJob", "came before Training Operator V1"),
                 ("xgboostjob.kubeflow.org/v1", "XGBoostJob", "former XGBoost operator")]
         for version, kind, whose in rows:

@@ -398,8 +398,8 @@ static void test_host__plugins_of_the_release_are_not_tried(void **state)
 		config->plugin_isolation = places[i];
 		assert_int_equal(rh_host_new(config, &host, NULL), 0);
 		assert_int_equal(rh_host_load_all(host, NULL), 0);
-		assert_int_equal(rh_host_plugin_count(host), 6);
-		for (size_t k = 0; k < 5; k++)
+		assert_int_equal(rh_host_plugin_count(host), 7);
+		for (size_t k = 0; k < 7; k++)
 			host_assert_state(host, k, RH_PLUGIN_READY, "");
 		assert_int_equal(host_children(), before);
 	}

@@ -58,13 +58,25 @@ class Cluster(Jobs):
         config.write_text(f"[plugins]\n{allow}\n", encoding="utf-8")
         done = self.call(*words, "--config", config, "-o", "json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return {item["metadata"]["name"] for item in json.loads(done.stdout)["items"]}
+        return json.loads(done.stdout)["items"]
+
+    def definitions(self, allow):
+        return {item["metadata"]["name"] for item in self.ask(allow, "crds")}
 
     def test_it_is_there_where_it_is_named(self):
         mine = {f"{plural}.trainer.kubeflow.org"
                 for plural in ("trainjobs", "trainingruntimes", "clustertrainingruntimes")}
-        self.assertEqual(self.ask("", "crds") & mine, set())
-        self.assertEqual(self.ask("allow = trainer", "crds") & mine, mine)
+        self.assertEqual(self.definitions("") & mine, set())
+        self.assertEqual(self.definitions("allow = trainer") & mine, mine)
+
+    def test_rights(self):
+        """No kind has a scale subresource: a rule without a resource would be refused by an API server."""
+        made = self.ask("allow = trainer", "manifests")
+        rules = [rule for item in made if item["kind"] in ("ClusterRole", "Role") for rule in item.get("rules", [])]
+        self.assertTrue(all(rule["resources"] for rule in rules if "resources" in rule), rules)
+        self.assertIn({"apiGroups": ["trainer.kubeflow.org"], "resources": ["clustertrainingruntimes",
+                                                                            "trainingruntimes"],
+                       "verbs": ["get", "list", "watch"]}, rules)
 
 
 class Merge(Jobs):
@@ -226,6 +238,52 @@ class Run(Jobs):
             self.assertEqual(runs, 2 if status == 0 else 3)
         self.assertIn("jobset failed due to reaching max number of restarts (first failed job: j-node-0)",
                       done.stdout + done.stderr)
+
+    def two_jobs(self, first, second, **spec):
+        """A runtime with the jobs node and other, without retries; each is a shell command."""
+        made = runtime({}, {"command": ["sh", "-c", first]}, **spec)
+        jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
+        jobs[0]["template"]["spec"]["backoffLimit"] = 0
+        jobs.append({"name": "other", "template": {"spec": {"backoffLimit": 0, "template": {"spec": {
+            "containers": [{"name": "c", "image": "i", "command": ["sh", "-c", second]}]}}}}})
+        done = self.call("run", "--log-level", "debug", objects=[job(), made])
+        return done.returncode, done.stdout + done.stderr
+
+    def test_success_policy(self):
+        for policy, second in (({"operator": "Any"}, "sleep 1000"),
+                               ({"operator": "All", "targetReplicatedJobs": ["node"]}, "sleep 1000"),
+                               (None, "true")):
+            status, text = self.two_jobs("true", second, **({"successPolicy": policy} if policy else {}))
+            self.assertEqual(status, 0, text)
+            self.assertIn("Complete: jobset completed successfully", text)
+
+    def test_startup_policy(self):
+        """InOrder: the second job is held back until the first one runs, and then both meet."""
+        pipe = os.path.join(self.folder, "pipe")
+        for order, waits in (("InOrder", True), ("AnyOrder", False)):
+            status, text = self.two_jobs(f"mkfifo {pipe}; echo met > {pipe}; rm {pipe}",
+                                         f"until test -p {pipe}; do sleep 0.1; done; cat {pipe}",
+                                         startupPolicy={"startupPolicyOrder": order})
+            self.assertEqual(status, 0, text)
+            self.assertIn("| met", text)
+            self.assertEqual("plugin trainer: other -1 waits" in text, waits)
+
+    def test_failure_rules(self):
+        for rules, words in (
+                ([{"action": "FailJobSet", "targetReplicatedJobs": ["other"]}],
+                 "applying FailJobSet failure policy action (first failed job: j-other-0)"),
+                ([{"action": "FailJobSet", "targetReplicatedJobs": ["node"]}],
+                 "jobset failed due to reaching max number of restarts (first failed job: j-other-0)"),
+                ([{"action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}],
+                 "jobset failed due to reaching max number of restarts (first failed job: j-other-0)")):
+            status, text = self.two_jobs("sleep 1000", "exit 3", failurePolicy={"maxRestarts": 1, "rules": rules})
+            self.assertEqual(status, 1, text)
+            self.assertIn(words, text)
+
+    def test_first_failure(self):
+        status, text = self.two_jobs("sleep 1000", "exit 3")
+        self.assertEqual(status, 1, text)
+        self.assertIn("jobset failed due to one or more job failures (first failed job: j-other-0)", text)
 
 
 if __name__ == "__main__":

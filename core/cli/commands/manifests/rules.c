@@ -128,6 +128,19 @@ static bool rules_has_ending(const struct rh_kind *kind, const char *ending)
 	return strcmp(ending, "/scale") != 0 || kind->scale_type;
 }
 
+/* A rule must name a resource: the API server refuses one with none. */
+static bool rules_group_has(const struct rh_host *host, const char *group, const char *ending)
+{
+	struct rules_cursor cursor = {0};
+	const struct rh_kind *kind;
+
+	while ((kind = rules_next(host, &cursor))) {
+		if (strcmp(kind->group, group) == 0 && rules_has_ending(kind, ending))
+			return true;
+	}
+	return false;
+}
+
 static int rules_add_kinds(const struct rh_host *host, const char *group, const struct rules_kinds *row,
                            struct rh_json *rules)
 {
@@ -161,7 +174,7 @@ static int rules_add_groups(const struct rh_host *host, const struct rules_kinds
 		if (rules_has_group(groups, kind->group))
 			continue;
 		for (const struct rules_kinds *row = rows; row->ending; row++) {
-			if (rules_add_kinds(host, kind->group, row, rules) < 0)
+			if (rules_group_has(host, kind->group, row->ending) && rules_add_kinds(host, kind->group, row, rules) < 0)
 				return RH_ENOMEM;
 		}
 		if (rh_json_append(groups, rh_json_new_string(kind->group)) < 0)
