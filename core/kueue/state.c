@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kueue/state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,9 +106,15 @@ static void state_add_workload(const struct rh_kueue_entry *entry, struct rh_kue
 	                *entry->admission && strcmp(entry->admission, entry->note_id) == 0;
 }
 
+void rh_kueue_other_key(const struct rh_kind *kind, const char *namespace_, char ret_key[RH_KUEUE_OTHER_SIZE])
+{
+	(void)snprintf(ret_key, RH_KUEUE_OTHER_SIZE, "%s/%s", namespace_, kind->kind);
+}
+
 struct rh_kueue_facts rh_kueue_facts_of(const struct rh_kueue_entry *entry)
 {
 	const struct rh_kueue *kueue = entry->kueue;
+	char other[RH_KUEUE_OTHER_SIZE];
 	struct rh_kueue_facts facts = {
 		.job = rh_engine_has_job(kueue->engine, entry->kind, entry->namespace_, entry->name, entry->uid),
 		.pods = rh_engine_has_pods(kueue->engine, entry->kind, entry->namespace_, entry->name, entry->uid),
@@ -117,9 +124,10 @@ struct rh_kueue_facts rh_kueue_facts_of(const struct rh_kueue_entry *entry)
 		.suspend = entry->suspend,
 		.noted = entry->note_workload,
 		.ready = entry->ready,
-		.other = rh_map_get(kueue->others, entry->kind->kind),
 	};
 
+	rh_kueue_other_key(entry->kind, entry->namespace_, other);
+	facts.other = rh_map_get(kueue->others, other);
 	if (entry->workload)
 		state_add_workload(entry, &facts);
 	return facts;

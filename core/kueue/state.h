@@ -75,7 +75,7 @@ struct rh_kueue {
 	struct rh_kueue_watch watches[RH_KUEUE_WATCHES];
 	struct rh_map *entries;   /**< by UID of the job */
 	struct rh_map *workloads; /**< entries by "namespace/name" of their Workload */
-	struct rh_map *others;    /**< kinds that Kueue's own integration serves, by name; values are the kinds */
+	struct rh_map *others;    /**< kinds that Kueue's own integration serves in a namespace, by rh_kueue_other_key() */
 	struct rh_kueue_entry *dirty;
 	int64_t now;
 	int64_t sweep_at; /**< when entries of jobs that are gone are looked for */
@@ -84,6 +84,13 @@ struct rh_kueue {
 
 /** @return the number in metadata.resourceVersion; 0: none */
 uint64_t rh_kueue_revision(const struct rh_json *object);
+/** Room for rh_kueue_other_key(). */
+#define RH_KUEUE_OTHER_SIZE 320
+/**
+ * Write the key of a kind in a namespace. It holds for that namespace alone: who may make Workloads there must not take
+ * the jobs of other tenants out of their queues.
+ */
+void rh_kueue_other_key(const struct rh_kind *kind, const char *namespace_, char ret_key[RH_KUEUE_OTHER_SIZE]);
 /** @return the facts of a job, as far as known */
 struct rh_kueue_facts rh_kueue_facts_of(const struct rh_kueue_entry *entry);
 /** Look at the entry in the next step, or when its back-off ends. */

@@ -118,25 +118,29 @@ static void watch_drop(struct rh_kueue_entry *entry)
 }
 
 /* Two programs that both queue the jobs of a kind would start and stop them in turns. */
-static void watch_stand_down(struct rh_kueue *kueue, const struct rh_kind *kind, const struct rh_json *workload)
+static void watch_stand_down(struct rh_kueue *kueue, const struct rh_kueue_owner *owner, const char *workload)
 {
+	char key[RH_KUEUE_OTHER_SIZE];
 	size_t cursor = 0;
 	void *value;
 
-	if (rh_map_get(kueue->others, kind->kind))
+	rh_kueue_other_key(owner->kind, owner->namespace_, key);
+	if (rh_map_get(kueue->others, key))
 		return;
-	if (rh_map_set(kueue->others, kind->kind, (void *)(uintptr_t)kind, NULL) < 0) {
+	if (rh_map_set(kueue->others, key, (void *)(uintptr_t)owner->kind, NULL) < 0) {
 		kueue->lost = true;
 		return;
 	}
-	rh_log(RH_LOG_ERROR, kind->kind,
-	       "KUEUE'S OWN INTEGRATION OF THIS KIND IS ON: Workload %s/%s is not ours. Its jobs are left to it until this "
-	       "program is restarted; take the kind out of integrations.frameworks of Kueue's configuration, or remove "
-	       "\"kueue = true\" here",
-	       rh_json_string_at(workload, "metadata.namespace"), rh_json_string_at(workload, "metadata.name"));
+	rh_log(RH_LOG_ERROR, owner->kind->kind,
+	       "KUEUE'S OWN INTEGRATION OF THIS KIND IS ON: Workload %s/%s is not ours. Jobs of this kind in that "
+	       "namespace are left to it until this program is restarted; take the kind out of integrations.frameworks of "
+	       "Kueue's configuration, or remove \"kueue = true\" here",
+	       owner->namespace_, workload ? workload : "");
 	while (rh_map_next(kueue->entries, &cursor, NULL, &value)) {
-		if (((struct rh_kueue_entry *)value)->kind == kind)
-			rh_kueue_stir(value);
+		struct rh_kueue_entry *entry = value;
+
+		if (entry->kind == owner->kind && strcmp(entry->namespace_, owner->namespace_) == 0)
+			rh_kueue_stir(entry);
 	}
 }
 
@@ -152,7 +156,7 @@ void rh_kueue_observe(struct rh_kueue *kueue, const struct rh_json *object)
 	if (!owner.kind || !owner.namespace_ || !owner.name || !owner.uid)
 		return;
 	if (!rh_kueue_workload_is_ours(object)) {
-		watch_stand_down(kueue, owner.kind, object);
+		watch_stand_down(kueue, &owner, rh_json_string_at(object, "metadata.name"));
 		return;
 	}
 	entry = rh_kueue_entry_of(kueue, &owner);

@@ -374,21 +374,33 @@ static void test_kueue__a_controller_that_starts_again_changes_nothing(void **st
 	assert_non_null(rh_json_at(sim_pod(&queue.sim, "j-master-0"), "metadata.deletionTimestamp"));
 }
 
+/* A Workload that is not ours, for a job that is not there, so that the store collects it no sooner than it was seen.
+ */
+static void make_other(struct queue_sim *queue, const char *namespace_)
+{
+	rh_auto_free char *other =
+		rh_asprintf("{'apiVersion':'kueue.x-k8s.io/v1beta2','kind':'Workload','metadata':{'name':'theirs',"
+	                "'namespace':'%s','ownerReferences':[{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob',"
+	                "'name':'k','uid':'x','controller':true}]}}",
+	                namespace_);
+
+	rh_memory_store_set_collector(queue->sim.store, false);
+	assert_int_equal(sim_user(&queue->sim, (struct rh_request){.verb = RH_VERB_CREATE,
+	                                                           .resource = &rh_kueue_workloads,
+	                                                           .namespace_ = namespace_,
+	                                                           .body = sim_json(other)}),
+	                 RH_OUTCOME_OK);
+	sim_settle(&queue->sim);
+}
+
 static void test_kueue__it_stands_down_for_kueues_own_integration(void **state)
 {
 	auto_queue queue = {0};
-	rh_auto_free char *other = NULL;
 
 	(void)state;
 	queue_open(&queue);
 	queue_create(&queue, "j", NULL);
-	other = rh_asprintf("{'apiVersion':'kueue.x-k8s.io/v1beta2','kind':'Workload','metadata':{'name':'theirs',"
-	                    "'namespace':'default','ownerReferences':[{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob',"
-	                    "'name':'k','uid':'x','controller':true}]}}");
-	/* its owner is not there, so that the store collects it no sooner than it was seen */
-	rh_memory_store_set_collector(queue.sim.store, false);
-	make(&queue, &rh_kueue_workloads, other);
-	sim_settle(&queue.sim);
+	make_other(&queue, "default");
 	/* from now on suspend alone counts, which Kueue writes */
 	sim_patch(&queue.sim, "j", "{'spec':{'runPolicy':{'suspend':false}}}");
 	sim_settle(&queue.sim);
@@ -396,6 +408,21 @@ static void test_kueue__it_stands_down_for_kueues_own_integration(void **state)
 	sim_patch(&queue.sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
 	sim_settle(&queue.sim);
 	assert_non_null(rh_json_at(sim_pod(&queue.sim, "j-master-0"), "metadata.deletionTimestamp"));
+}
+
+/* Who may make Workloads in one namespace takes no job of another one out of its queue. */
+static void test_kueue__a_workload_of_another_tenant(void **state)
+{
+	auto_queue queue = {0};
+
+	(void)state;
+	queue_open(&queue);
+	queue_create(&queue, "j", NULL);
+	make_other(&queue, "elsewhere");
+	sim_patch(&queue.sim, "j", "{'spec':{'runPolicy':{'suspend':false}}}");
+	sim_settle(&queue.sim);
+	assert_null(sim_pod(&queue.sim, "j-master-0"));
+	assert_non_null(workload(&queue, "j"));
 }
 
 static void test_kueue__other_jobs_are_not_touched(void **state)
@@ -425,6 +452,7 @@ int main(void)
 		cmocka_unit_test(test_kueue__without_its_definitions_a_job_says_so),
 		cmocka_unit_test(test_kueue__a_controller_that_starts_again_changes_nothing),
 		cmocka_unit_test(test_kueue__it_stands_down_for_kueues_own_integration),
+		cmocka_unit_test(test_kueue__a_workload_of_another_tenant),
 		cmocka_unit_test(test_kueue__other_jobs_are_not_touched),
 	};
 
