@@ -95,7 +95,7 @@ static void env_set_launcher(struct env_call *call)
 /**
  * One machine has no network of its own for the pods: Open MPI is to use loopback alone, where nobody else can reach
  * it. Root's containers are this machine's root. What Open MPI writes into the machine's /tmp stays there when it is
- * killed, so it gets a folder of the pod, which goes with the pod.
+ * killed: there is a folder of the pod for it, which goes with the pod.
  */
 static void env_set_local(struct env_call *call, const char *spec)
 {
@@ -103,20 +103,30 @@ static void env_set_local(struct env_call *call, const char *spec)
 	env_set_absent(call, spec, "OMPI_MCA_btl_tcp_if_include", "lo");
 	env_set_absent(call, spec, "OMPI_ALLOW_RUN_AS_ROOT", "1");
 	env_set_absent(call, spec, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-	env_set_absent(call, spec, "OMPI_MCA_orte_tmpdir_base", "/opt/mpi-job");
 	env_edit(call, "spec.volumes[+]", "{\"name\":\"mpi-job-session\",\"emptyDir\":{}}");
 	env_edit(call, "spec.containers[0].volumeMounts[+]",
 	         "{\"name\":\"mpi-job-session\",\"mountPath\":\"/opt/mpi-job\"}");
 }
 
 /**
- * Names of Open MPI's segments of shared memory have the host and a number below it, and all workers have one host
- * here: each needs a folder of its own. The launcher gets no such variable: mpirun would give it on, and without mount
- * namespaces the folders of pods have different paths.
+ * mpirun gives each OMPI_MCA variable on to the workers, where it replaces theirs, and without mount namespaces the
+ * folders of pods have different paths. TMPDIR it keeps to itself.
+ */
+static void env_set_local_launcher(struct env_call *call)
+{
+	env_set_local(call, MPI_LAUNCHER_SPEC);
+	env_set_absent(call, MPI_LAUNCHER_SPEC, "TMPDIR", "/opt/mpi-job");
+	env_set(call, MPI_KUBECTL, "/opt/kube/kubectl");
+}
+
+/**
+ * What Open MPI's daemons write, and its segments of shared memory, have names of the host and the job, and all workers
+ * have one host here: each needs a folder of its own. TMPDIR would move what the ranks write as well.
  */
 static void env_set_local_worker(struct env_call *call)
 {
 	env_set_local(call, MPI_WORKER_SPEC);
+	env_set_absent(call, MPI_WORKER_SPEC, "OMPI_MCA_orte_tmpdir_base", "/opt/mpi-job");
 	env_set_absent(call, MPI_WORKER_SPEC, "OMPI_MCA_btl_vader_backing_directory", "/opt/mpi-job");
 }
 
@@ -163,10 +173,8 @@ static void env_edit_launcher(struct env_call *call)
 	if (!mpi_has_account(call->host, call->view))
 		env_edit(call, "spec.serviceAccountName", account);
 	env_set_launcher(call);
-	if (mpi_is_local(call->host, call->view)) {
-		env_set_local(call, MPI_LAUNCHER_SPEC);
-		env_set(call, MPI_KUBECTL, "/opt/kube/kubectl");
-	}
+	if (mpi_is_local(call->host, call->view))
+		env_set_local_launcher(call);
 	env_add_delivery(call);
 	env_edit(call, "spec.volumes[+]", "{\"name\":\"mpi-job-kubectl\",\"emptyDir\":{}}");
 	env_edit(call, "spec.containers[0].volumeMounts[+]", ENV_MOUNT_KUBECTL);

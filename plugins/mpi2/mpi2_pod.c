@@ -250,7 +250,7 @@ static void pod_default(const struct mpi2_pod *pod, const char *type, const char
 /**
  * One machine has no network of its own for the pods: MPI is to use loopback alone, where nobody else can reach it.
  * Root's containers are this machine's root. What Open MPI writes into the machine's /tmp stays there when it is
- * killed, so it gets a folder of the pod, which goes with the pod.
+ * killed: there is a folder of the pod for it, which goes with the pod.
  */
 static void pod_stay_here(const struct mpi2_pod *pod, const char *type)
 {
@@ -258,7 +258,6 @@ static void pod_stay_here(const struct mpi2_pod *pod, const char *type)
 	pod_default(pod, type, "OMPI_MCA_btl_tcp_if_include", "lo");
 	pod_default(pod, type, "OMPI_ALLOW_RUN_AS_ROOT", "1");
 	pod_default(pod, type, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-	pod_default(pod, type, "OMPI_MCA_orte_tmpdir_base", "/opt/mpi-job");
 	mpi2_edit(pod, "spec.volumes[+]", "{\"name\":\"mpi-job-session\",\"emptyDir\":{}}");
 	mpi2_edit(pod, POD_MAIN ".volumeMounts[+]", "{\"name\":\"mpi-job-session\",\"mountPath\":\"/opt/mpi-job\"}");
 }
@@ -302,9 +301,9 @@ static void pod_edit_local_worker(const struct mpi2_pod *pod)
 	}
 	pod_env(pod, "K_MPI_JOB_ROLE", "worker");
 	pod_stay_here(pod, MPI2_WORKER_SPEC);
-	/* Names of Open MPI's segments of shared memory have the host and a number below it, and all workers have one host
-	   here. The launcher gets no such variable: mpirun would give it on, and without mount namespaces the folders of
-	   pods have different paths. */
+	/* What Open MPI's daemons write, and its segments of shared memory, have names of the host and the job, and all
+	   workers have one host here. TMPDIR would move what the ranks write as well. */
+	pod_default(pod, MPI2_WORKER_SPEC, "OMPI_MCA_orte_tmpdir_base", "/opt/mpi-job");
 	pod_default(pod, MPI2_WORKER_SPEC, "OMPI_MCA_btl_vader_backing_directory", "/opt/mpi-job");
 	/* mpirun gives its variables on, and its daemon in the worker looks whether the agent is there */
 	pod_add_config(pod, "," POD_FILE_MODE("rsh_agent.sh", "365"));
@@ -317,6 +316,9 @@ static void pod_edit_local_launcher(const struct mpi2_pod *pod)
 	pod_hide_gpus(pod);
 	pod_use_agent(pod);
 	pod_stay_here(pod, MPI2_LAUNCHER_SPEC);
+	/* mpirun gives each OMPI_MCA variable on to the workers, where it replaces theirs, and without mount namespaces the
+	   folders of pods have different paths. TMPDIR it keeps to itself. */
+	pod_default(pod, MPI2_LAUNCHER_SPEC, "TMPDIR", "/opt/mpi-job");
 	pod_bring_agent(pod);
 }
 

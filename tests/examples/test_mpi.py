@@ -18,15 +18,25 @@ WITHOUT_MOUNTS = 'echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$@"'
 SUM = ("import os; from mpi4py import MPI; world = MPI.COMM_WORLD; "
        "print(f'rank {world.rank} of {os.environ[\"HOSTNAME\"]}: sum {world.allreduce(world.rank)}', flush=True)")
 
+# Where the daemon of a process keeps its files, as Open MPI reports it; into files, because mpirun mixes lines.
+FOLDER = """import json, os
+with open("SEEN/" + os.environ["OMPI_COMM_WORLD_RANK"], "w") as file:
+    json.dump([os.environ["OMPI_MCA_orte_top_session_dir"], os.environ.get("TMPDIR")], file)
+"""
+VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v2beta1")
+
 
 def slots_pod(**container):
     return {"template": {"spec": {"containers": [{"name": "mpi", "image": "x", **container}]}}}
 
 
-SLOTS = {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "metadata": {"name": "slots"}, "spec": {
-    "slotsPerWorker": 2, "runPolicy": {"cleanPodPolicy": "Running"}, "mpiReplicaSpecs": {
-        "Launcher": {"replicas": 1, **slots_pod(command=["mpirun", "-np", "4", "/usr/bin/python3", "-c", SUM])},
-        "Worker": {"replicas": 2, **slots_pod()}}}}
+def slots_job(program, version="kubeflow.org/v1", options=(), workers=2, **launcher):
+    """Two processes in each worker; launcher: what its container has beside the command."""
+    command = ["mpirun", *options, "-np", str(2 * workers), "/usr/bin/python3", "-c", program]
+    return {"apiVersion": version, "kind": "MPIJob", "metadata": {"name": "slots"}, "spec": {
+        "slotsPerWorker": 2, "runPolicy": {"cleanPodPolicy": "Running"}, "mpiReplicaSpecs": {
+            "Launcher": {"replicas": 1, **slots_pod(command=command, **launcher)},
+            "Worker": {"replicas": workers, **slots_pod()}}}}
 
 
 def leftovers():
@@ -144,13 +154,17 @@ class Mpi(kit.Training):
         self.check_learnt(status, seen, world=2, floor=FLOOR)
         self.check_places(seen)
 
-    def check_two_slots(self, program):
+    def output_of(self, job, program):
         path = os.path.join(self.folder, "slots.yaml")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(SLOTS, file)
+            json.dump(job, file)
         status, seen = kit.rows(path, program=program)
         text = "\n".join(kit.lines(seen))
         self.assertEqual(status, 0, text)
+        return text
+
+    def check_two_slots(self, program):
+        text = self.output_of(slots_job(SUM), program)
         # mpirun may put two of them into one line
         self.assertEqual(sorted(re.findall(r"rank (\d) of slots-worker-(\d): sum 6", text)),
                          [("0", "0"), ("1", "0"), ("2", "1"), ("3", "1")], text)
@@ -161,6 +175,46 @@ class Mpi(kit.Training):
 
     def test_two_processes_in_each_worker_without_mount_namespaces(self):
         self.check_two_slots(self.without_mounts())
+
+    def folders_of(self, program, ranks, **job):
+        """-> rank to the folder of its daemon and to its TMPDIR"""
+        seen = tempfile.mkdtemp(dir=self.folder)
+        self.output_of(slots_job(FOLDER.replace("SEEN", seen), **job), program)
+        self.assertEqual(sorted(os.listdir(seen)), [str(rank) for rank in range(ranks)])
+        found = {}
+        for rank in range(ranks):
+            with open(os.path.join(seen, str(rank)), encoding="utf-8") as file:
+                found[rank] = json.load(file)
+        return found
+
+    def test_each_daemon_has_a_folder_of_its_own_without_mount_namespaces(self):
+        """Two in one folder overwrite each other's files. TMPDIR of the ranks is not touched."""
+        program = self.without_mounts()
+        os.environ["TMPDIR"] = self.folder
+        self.addCleanup(os.environ.pop, "TMPDIR")
+        for version in VERSIONS:
+            with self.subTest(version):
+                found = self.folders_of(program, 4, version=version)
+                folders = [found[rank][0] for rank in range(4)]
+                self.assertEqual((folders[0], folders[2]), (folders[1], folders[3]))
+                self.assertNotEqual(folders[0], folders[2])
+                # below the run's folder, which goes with it
+                self.assertEqual([os.path.commonpath([folder, self.folder]) for folder in folders], [self.folder] * 4)
+                self.assertEqual([own for _, own in found.values()], [self.folder] * 4)
+
+    def test_the_users_own_folder_without_mount_namespaces(self):
+        """By a variable of the Launcher, which mpirun gives on, and by an option of mpirun. One worker: all daemons of
+        the job are in that folder then."""
+        program = self.without_mounts()
+        own = os.path.join(self.folder, "own")
+        os.mkdir(own)
+        ways = ({"env": [{"name": "OMPI_MCA_orte_tmpdir_base", "value": own}]},
+                {"options": ["-mca", "orte_tmpdir_base", own]})
+        for version in VERSIONS:
+            for way in ways:
+                with self.subTest(version, **way):
+                    found = self.folders_of(program, 2, version=version, workers=1, **way)
+                    self.assertEqual({os.path.dirname(folder) for folder, _ in found.values()}, {own})
 
 
 if not shutil.which("mpirun") or subprocess.run(["/usr/bin/python3", "-c", "import mpi4py, sklearn"],

@@ -138,8 +138,8 @@ static void test_mpi_env__worker(void **state)
 
 #define ENV_LOCAL                                                      \
 	"OMPI_MCA_oob_tcp_if_include=lo\nOMPI_MCA_btl_tcp_if_include=lo\n" \
-	"OMPI_ALLOW_RUN_AS_ROOT=1\nOMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"     \
-	"OMPI_MCA_orte_tmpdir_base=/opt/mpi-job\n"
+	"OMPI_ALLOW_RUN_AS_ROOT=1\nOMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+#define ENV_LAUNCHER_LOCAL "TMPDIR=/opt/mpi-job\nMPI_KUBECTL=/opt/kube/kubectl\n"
 #define ENV_SESSION "{\"name\":\"mpi-job-session\",\"mountPath\":\"/opt/mpi-job\"},"
 
 /** Open a job that is to run on one machine. */
@@ -159,7 +159,7 @@ static void test_mpi_env__launcher_on_one_machine(void **state)
 	(void)state;
 	env_open_local(&kit, &plan, JOBS_JOB("", ENV_LAUNCHER("", "image: i")));
 	rh_auto(json) pod = kit_pod(&kit, "Launcher", 0);
-	kit_assert_env(pod, 0, ENV_MPI ENV_NO_GPU ENV_INTEL ENV_LOCAL "MPI_KUBECTL=/opt/kube/kubectl\n");
+	kit_assert_env(pod, 0, ENV_MPI ENV_NO_GPU ENV_INTEL ENV_LOCAL ENV_LAUNCHER_LOCAL);
 	fixture_assert_json(rh_json_at(pod, "spec.initContainers[0].command"),
 	                    "[\"/bin/sh\",\"-c\",\"ln -sf \\\"$ROUNDHOUSE_PROGRAM\\\" \\\"$TARGET_DIR/kubectl\\\"\"]");
 	fixture_assert_json(rh_json_at(pod, "spec.containers[0].volumeMounts"), ENV_MOUNTS(ENV_SESSION ENV_KUBECTL));
@@ -175,7 +175,9 @@ static void test_mpi_env__worker_on_one_machine(void **state)
 	(void)state;
 	env_open_local(&kit, &plan, JOBS_JOB("", ENV_LAUNCHER("", "image: i") JOBS_TYPE("Worker", "1")));
 	rh_auto(json) pod = kit_pod(&kit, "Worker", 0);
-	kit_assert_env(pod, 0, ENV_LOCAL "OMPI_MCA_btl_vader_backing_directory=/opt/mpi-job\n");
+	kit_assert_env(pod, 0,
+	               ENV_LOCAL "OMPI_MCA_orte_tmpdir_base=/opt/mpi-job\n"
+	                         "OMPI_MCA_btl_vader_backing_directory=/opt/mpi-job\n");
 	fixture_assert_json(rh_json_at(pod, "spec.containers[0].volumeMounts"), ENV_MOUNTS(ENV_SESSION));
 }
 
@@ -189,12 +191,14 @@ static void test_mpi_env__own_variables_on_one_machine(void **state)
 	(void)state;
 	env_open_local(&kit, &plan,
 	               JOBS_JOB("", ENV_LAUNCHER("", "env: [{name: OMPI_MCA_btl_tcp_if_include, value: eth0}, "
-	                                             "{name: OMPI_MCA_orte_tmpdir_base, value: /tmp}]")));
+	                                             "{name: OMPI_MCA_orte_tmpdir_base, value: /tmp}, "
+	                                             "{name: TMPDIR, value: /scratch}]")));
 	rh_auto(json) pod = kit_pod(&kit, "Launcher", 0);
-	kit_assert_env(pod, 0,
-	               "OMPI_MCA_btl_tcp_if_include=eth0\nOMPI_MCA_orte_tmpdir_base=/tmp\n" ENV_MPI ENV_NO_GPU ENV_INTEL
-	               "OMPI_MCA_oob_tcp_if_include=lo\nOMPI_ALLOW_RUN_AS_ROOT=1\nOMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
-	               "MPI_KUBECTL=/opt/kube/kubectl\n");
+	kit_assert_env(
+		pod, 0,
+		"OMPI_MCA_btl_tcp_if_include=eth0\nOMPI_MCA_orte_tmpdir_base=/tmp\nTMPDIR=/scratch\n" ENV_MPI ENV_NO_GPU
+			ENV_INTEL "OMPI_MCA_oob_tcp_if_include=lo\nOMPI_ALLOW_RUN_AS_ROOT=1\nOMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+		"MPI_KUBECTL=/opt/kube/kubectl\n");
 }
 
 int main(void)
