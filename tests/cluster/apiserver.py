@@ -323,8 +323,9 @@ class ApiServer:
             raise AssertionError(f"kubectl {' '.join(map(str, words))}: {done.stderr.strip()}")
         return done
 
-    def wait_served(self):
-        """Wait until the server takes objects of all definitions that it has.
+    def wait_served(self, stored_alone=False):
+        """Wait until the server takes objects of all definitions that it has; stored_alone: in the version that is
+        stored, as others need a webhook for their conversion, which is not there yet.
 
         `kubectl wait` fails for a definition that has no conditions yet, and the server answers 404 for a moment after
         it says Established."""
@@ -333,7 +334,8 @@ class ApiServer:
         for crd in json.loads(self.get(CRDS))["items"]:
             names = crd["spec"]["names"]
             paths += [f"/apis/{crd['spec']['group']}/{version['name']}/{names['plural']}?limit=1"
-                      for version in crd["spec"]["versions"] if version["served"]]
+                      for version in crd["spec"]["versions"]
+                      if version["served"] and (version["storage"] or not stored_alone)]
         while paths:
             paths = [path for path in paths if self.request("GET", path)[0] != http.client.OK]
             if paths and time.monotonic() > deadline:

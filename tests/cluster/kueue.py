@@ -66,7 +66,7 @@ class Cluster(apiserver.ApiServer):
     def install_kueue(self):
         """Its definitions, and what it writes its certificates into."""
         self.kubectl("apply", "--server-side", "-f", definitions())
-        self.wait_served()
+        self.wait_served(stored_alone=True)
         conversion = {"spec": {"conversion": {"strategy": "Webhook", "webhook": {
             "conversionReviewVersions": ["v1"],
             "clientConfig": {"service": {"name": "kueue-webhook-service", "namespace": NAMESPACE,
@@ -113,7 +113,7 @@ class Cluster(apiserver.ApiServer):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"Kueue has no certificates after {apiserver.PATIENCE_S} s")
             time.sleep(POLL_S)
-        self.wait_served()
+        self.wait_served(stored_alone=True)
 
     def mount_certificates(self, folder):
         """As a kubelet mounts the Secret that Kueue fills."""

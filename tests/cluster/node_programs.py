@@ -87,3 +87,36 @@ with roundhouse.Comm() as comm:
     bits = b"".join(p.detach().numpy().tobytes() for p in model.parameters()).hex()
     print(f"rank {comm.rank} of {comm.world} over {comm.backend} weights {bits} loss {loss.item():.4f}", flush=True)
 """
+
+# Rank 2 leaves its peers, which end at once, and reports the cause when they have ended.
+SLOW_CLEANUP = """
+import os, socket, time
+rank, address = int(os.environ["RANK"]), (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+
+def connect():
+    while True:
+        try:
+            return socket.create_connection(address)
+        except OSError:
+            time.sleep(0.1)
+
+def lose(peer):
+    peer.recv(1)
+    raise RuntimeError("Connection closed by peer [%s]:%d" % peer.getpeername()[:2])
+
+if rank == 0:
+    server = socket.create_server(("", address[1]))
+    peers = dict((int(peer.recv(1)), peer) for peer in (server.accept()[0], server.accept()[0]))
+    lose(peers[2])
+master = connect()
+master.sendall(b"%d" % rank)
+if rank == 1:
+    lose(master)
+try:
+    raise ValueError("shard 7 holds a label 12")
+finally:
+    master.shutdown(socket.SHUT_WR)
+    master.recv(1)
+    print("uploading event files", flush=True)
+    time.sleep(2)  # the status of a container has whole seconds
+"""

@@ -328,6 +328,63 @@ class FirstFault(Case):
         self.assertRegex(message, "its output is unknown, so a peer may be the cause|failed alike")
 
 
+class FirstFaultOutput(Case):
+    """Worker-1 cleans up until its peers have ended: its output shows that it is the cause. The job's template names no
+    policy, and the controller has the rights of `roundhouse manifests`."""
+
+    def account(self, folder, mode):
+        """-> a kubeconfig with the rights that the manifests of this mode grant"""
+        made = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX, "--without-crds", "-o", "json",
+                               "--first-fault", mode], check=True, capture_output=True, text=True).stdout
+        kinds = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+        items = {"apiVersion": "v1", "kind": "List", "items": [item for item in json.loads(made)["items"]
+                                                               if item["kind"] in kinds]}
+        self.kubectl("apply", "-f", "-", text=json.dumps(items))
+        self.addCleanup(self.kubectl, "delete", "--ignore-not-found", "-f", "-", text=json.dumps(items))
+        token = self.kubectl("create", "token", "-n", "roundhouse", "roundhouse").strip()
+        self.api.write_kubeconfig(folder / "config", {"token": token})
+        return folder / "config"
+
+    def failed(self, mode):
+        """-> (the message of the condition Failed, the policies of the pods)"""
+        folder, name = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())), f"slow-{mode}"
+        with support.Controller(ROUNDHOUSE, self.account(folder, mode), folder, "--plugins", JAX,
+                                "--leader-elect=false", "--first-fault", mode):
+            command = ["python3", "-c", node_programs.SLOW_CLEANUP]
+            self.kubectl("create", "-f", "-", text=json.dumps({
+                "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": name},
+                "spec": {"runPolicy": {"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": {
+                    "Master": replica("pytorch", command), "Worker": replica("pytorch", command, 2)}}}))
+            try:
+                self.kubectl("wait", "--for=condition=Failed", f"pytorchjob/{name}", f"--timeout={LIMIT_S}s")
+            except AssertionError:
+                self.describe(name)
+                raise
+            pods = self.api.object("pods", "-l", f"{JOB_LABEL}={name}")["items"]
+            conditions = self.api.object("pytorchjob", name)["status"]["conditions"]
+            self.drop(f"pytorchjob/{name}")
+        return (next(one["message"] for one in conditions if one["type"] == "Failed"),
+                {pod["spec"]["containers"][0]["terminationMessagePolicy"] for pod in pods})
+
+    def check_culprit(self, mode, policy):
+        message, policies = self.failed(mode)
+        self.assertIn(f"First fault: Worker-1 (pod slow-{mode}-worker-1, container pytorch, node ", message)
+        self.assertIn("; last line: ValueError: shard 7 holds a label 12", message)
+        self.assertEqual(policies, {policy})
+
+    def test_messages(self):
+        self.check_culprit("messages", "FallbackToLogsOnError")
+
+    def test_logs(self):
+        self.check_culprit("logs", "File")
+
+    def test_status(self):
+        message, policies = self.failed("status")
+        self.assertRegex(message, "its output is unknown, so a peer may be the cause|failed alike")
+        self.assertNotIn("ValueError", message)
+        self.assertEqual(policies, {"File"})
+
+
 class Comm(Case):
     """rh_comm in jobs, as the configuration of the controller has it: the library comes from our image, by an init
     container."""

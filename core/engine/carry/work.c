@@ -144,6 +144,16 @@ static bool work_note_held(struct rh_entry *entry, const struct rh_plan *plan)
 	return true;
 }
 
+/* A create whose answer is lost may still make its pod: it is looked for before the job is at rest. */
+static bool work_is_still(const struct rh_entry *entry, const struct rh_plan *plan)
+{
+	const struct rh_inflight *one = entry->inflight.list;
+
+	while (one && one->verb != RH_CREATE_POD)
+		one = one->next;
+	return plan->still && !one;
+}
+
 /* Carry out @p plan (taken), or drop it where further objects are to be checked first. */
 static void work_carry_out(struct rh_entry *entry, struct rh_plan *plan)
 {
@@ -157,7 +167,7 @@ static void work_carry_out(struct rh_entry *entry, struct rh_plan *plan)
 	if (options->observe && !rh_plan_is_empty(plan))
 		options->observe(options->arg, entry->job, plan);
 	rh_logs_ask(entry, plan);
-	if (options->still && plan->still)
+	if (options->still && work_is_still(entry, plan))
 		options->still(options->arg, entry->job);
 	rh_carry_start(entry, plan);
 }
