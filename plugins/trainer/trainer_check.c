@@ -171,11 +171,12 @@ static void check_patched_containers(const struct check *check, const struct tre
 	const struct tree_node *patched = tree_get(mine, list);
 
 	for (const struct tree_node *item = patched ? patched->first : NULL; item; item = item->next) {
-		const char *name = tree_text(check->tree, tree_get(item, "name"));
+		const char *written = tree_text(check->tree, tree_get(item, "name"));
+		const char *name = written ? written : "";
 
-		if (!tree_find(tree_get(pod, list), "name", name ? name : ""))
+		if (!tree_find(tree_get(pod, list), "name", name))
 			trainer_refuse(check->call, "spec.runtimePatches",
-			               "Invalid value: the runtime has no container \"%.64s\" in %s", name ? name : "", list);
+			               "Invalid value: the runtime has no container \"%.64s\" in %s", name, list);
 		else if (tree_get(item, "env") &&
 		         (strcmp(name, TRAINER_NODE) == 0 || strcmp(name, "dataset-initializer") == 0 ||
 		          strcmp(name, "model-initializer") == 0))

@@ -125,10 +125,11 @@ static const struct rh_kind *version_first_written(const struct rh_versions *ver
 	return version_of_api(versions, rh_json_string(rh_json_get(oldest, "apiVersion")));
 }
 
-/* The only version whose managers have the managedBy of the job; NULL: none, or several, as for those of Kueue. */
-static const struct rh_kind *version_managed(const struct rh_versions *versions, const struct rh_json *object)
+/* Find the only version whose managers have the managedBy of the job. @return false: none, or several, as for those of
+ * Kueue */
+static bool version_managed(const struct rh_versions *versions, const struct rh_json *object,
+                            const struct rh_kind **ret_kind)
 {
-	const struct rh_kind *found = NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; i < versions->count; i++) {
@@ -136,10 +137,10 @@ static const struct rh_kind *version_managed(const struct rh_versions *versions,
 
 		if (!manager || !rh_kind_may_manage(versions->items[i], manager, NULL))
 			continue;
-		found = versions->items[i];
+		*ret_kind = versions->items[i];
 		count++;
 	}
-	return count == 1 ? found : NULL;
+	return count == 1;
 }
 
 const struct rh_kind *rh_versions_route(const struct rh_versions *versions, const struct rh_json *object)
@@ -150,9 +151,9 @@ const struct rh_kind *rh_versions_route(const struct rh_versions *versions, cons
 
 	if (version)
 		return version_named(versions, version);
-	kind = version_managed(versions, object);
-	if (!kind)
-		kind = version_first_written(versions, metadata);
+	if (version_managed(versions, object, &kind))
+		return kind;
+	kind = version_first_written(versions, metadata);
 	for (size_t i = 0; i < versions->count && !kind; i++) {
 		if (versions->items[i]->flags & RH_KIND_FALLBACK)
 			kind = versions->items[i];

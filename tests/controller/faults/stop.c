@@ -39,26 +39,26 @@ static bool stop_takes_last(void)
 	       info.st_size == 1;
 }
 
-__attribute__((visibility("default"))) CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy)
+__attribute__((visibility("default"))) CURLMcode curl_multi_add_handle(CURLM *multi_handle, CURL *curl_handle)
 {
 	CURLMcode (*real)(CURLM *, CURL *) = NULL;
 	CURLMcode code;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "curl_multi_add_handle");
-	code = real(multi, easy);
-	if (stop_is_create(easy) && stop_takes_last())
-		atomic_store(&stop_at, multi);
+	code = real(multi_handle, curl_handle);
+	if (stop_is_create(curl_handle) && stop_takes_last())
+		atomic_store(&stop_at, multi_handle);
 	return code;
 }
 
-__attribute__((visibility("default"))) CURLMcode curl_multi_socket_action(CURLM *multi, curl_socket_t fd, int events,
-                                                                          int *ret_running)
+__attribute__((visibility("default"))) CURLMcode curl_multi_socket_action(CURLM *multi_handle, curl_socket_t s,
+                                                                          int ev_bitmask, int *running_handles)
 {
 	CURLMcode (*real)(CURLM *, curl_socket_t, int, int *) = NULL;
-	CURLM *stopped = multi;
+	CURLM *stopped = multi_handle;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "curl_multi_socket_action");
 	if (atomic_compare_exchange_strong(&stop_at, &stopped, (CURLM *)NULL))
 		(void)raise(SIGSTOP);
-	return real(multi, fd, events, ret_running);
+	return real(multi_handle, s, ev_bitmask, running_handles);
 }
