@@ -11,13 +11,18 @@
 #include "build/admitted.h"
 #include "job/values/names.h"
 
-bool rh_kueue_is(const struct rh_json *workload, const char *type)
+const struct rh_json *rh_kueue_condition(const struct rh_json *workload, const char *type)
 {
 	const struct rh_json *condition = rh_json_first(rh_json_at(workload, "status.conditions"));
 
 	while (condition && !rh_text_equal(rh_json_string_at(condition, "type"), type))
 		condition = rh_json_next(condition);
-	return rh_text_equal(rh_json_string_at(condition, "status"), "True");
+	return condition;
+}
+
+bool rh_kueue_is(const struct rh_json *workload, const char *type)
+{
+	return rh_text_equal(rh_json_string_at(rh_kueue_condition(workload, type), "status"), "True");
 }
 
 int rh_kueue_admission_id(const struct rh_json *workload, char ret_id[RH_KUEUE_ID_SIZE])

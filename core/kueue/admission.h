@@ -15,6 +15,8 @@
 /** Room for the text by which admissions of one Workload differ. */
 #define RH_KUEUE_ID_SIZE 17
 
+/** @return the condition @p type of @p workload, borrowed; NULL: it has none */
+const struct rh_json *rh_kueue_condition(const struct rh_json *workload, const char *type);
 /** @return whether the condition @p type of @p workload is True */
 bool rh_kueue_is(const struct rh_json *workload, const char *type);
 /** Hash what is admitted, so that another admission of the same Workload gives another text; "" without one. @return 0

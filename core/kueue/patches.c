@@ -95,19 +95,10 @@ static struct rh_json *patches_status(const struct rh_json *workload, const stru
 	return rh_take(patch);
 }
 
-static const struct rh_json *patches_find(const struct rh_json *workload, const char *type)
-{
-	const struct rh_json *condition = rh_json_first(rh_json_at(workload, "status.conditions"));
-
-	while (condition && !rh_text_equal(rh_json_string_at(condition, "type"), type))
-		condition = rh_json_next(condition);
-	return condition;
-}
-
 /* As Kueue's own integrations do it: only who was preempted, or lost a node, is in the queue again at once. */
 struct rh_json *rh_kueue_patch_release(const struct rh_json *workload, int64_t now)
 {
-	const struct rh_json *evicted = patches_find(workload, "Evicted");
+	const struct rh_json *evicted = rh_kueue_condition(workload, "Evicted");
 	const char *reason = rh_json_string_at(evicted, "reason");
 	const char *message = rh_json_string_at(evicted, "message");
 	bool again = rh_text_equal(reason, "Preempted") || rh_text_equal(reason, "NodeFailures");
@@ -117,7 +108,7 @@ struct rh_json *rh_kueue_patch_release(const struct rh_json *workload, int64_t n
 		{"Admitted", false, "NoReservation", "The workload has no reservation"},
 		{"PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded"},
 	};
-	size_t count = patches_find(workload, "PodsReady") ? 4 : 3;
+	size_t count = rh_kueue_condition(workload, "PodsReady") ? 4 : 3;
 	rh_auto(json) patch = patches_status(workload, expected, count, now);
 
 	if (!patch || rh_json_set(rh_json_get(patch, "status"), "admission", rh_json_new_null()) < 0)
