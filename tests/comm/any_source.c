@@ -223,6 +223,15 @@ static int run_in(struct rh_comm *comm)
 	return status;
 }
 
+/* Who leaves waits for the others only so long: nobody leaves while another still receives. */
+static int end_together(struct rh_comm *comm)
+{
+	struct rh_comm_op op = {.size = sizeof(op), .what = RH_COMM_BARRIER};
+	struct rh_comm_error err;
+
+	return rh_comm_run(comm, &op, &err) == 0 ? 0 : fail(comm, "barrier", &err);
+}
+
 int any_source_seeded(struct rh_comm *comm, const void *arg)
 {
 	int32_t ranks[RANKS_MAX];
@@ -239,6 +248,8 @@ int any_source_seeded(struct rh_comm *comm, const void *arg)
 	if (rh_comm_group(comm, ranks, world, &group, &err) != 0)
 		return fail(comm, "group", &err);
 	status = run_in(group);
+	if (status == 0)
+		status = end_together(group);
 	rh_comm_free(group);
 	return status;
 }
