@@ -190,6 +190,36 @@ static int64_t server_turn(struct rh_comm_server *server, const struct pollfd *s
 	return rh_comm_now() + SERVER_TICK;
 }
 
+static bool server_has_members(const struct rh_comm_server *server)
+{
+	for (size_t i = 0; i < server->peer_count; i++) {
+		if (server->peers[i]->stage == SERVER_MEMBER)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Rank 0 has waited for the others as long as it does. They lose the server now, and would take the connection that
+ * closes for a death.
+ */
+static void server_close(struct rh_comm_server *server)
+{
+	const struct server_peer *host = rh_comm_server_find(server, 0);
+	struct rh_comm_end end = {
+		.code = RH_COMM_EPEER,
+		.rank = 0,
+		.text = "rank 0 has left, and the world ends with it: the others did not leave within RH_COMM_DEATH_TIMEOUT"};
+
+	if (!host || host->stage != SERVER_LEFT || !server_has_members(server))
+		return;
+	rh_comm_server_end(server, &end);
+	for (size_t i = 0; i < server->peer_count; i++) {
+		if (server->peers[i]->fd >= 0)
+			(void)rh_comm_buffer_write(&server->peers[i]->out, server->peers[i]->fd);
+	}
+}
+
 static void *server_run(void *arg)
 {
 	struct rh_comm_server *server = arg;
@@ -201,11 +231,16 @@ static void *server_run(void *arg)
 		struct pollfd *set = server_poll_set(server);
 		int ready = poll(set, (nfds_t)server->peer_count + 2, (int)(left / 1000) + 1);
 
-		if (ready > 0 && set[0].revents)
-			return NULL;
+		bool ends = ready > 0 && set[0].revents;
+
 		(void)pthread_mutex_lock(&server->lock);
-		tick = server_turn(server, set, ready, tick);
+		if (ends)
+			server_close(server);
+		else
+			tick = server_turn(server, set, ready, tick);
 		(void)pthread_mutex_unlock(&server->lock);
+		if (ends)
+			return NULL;
 	}
 }
 

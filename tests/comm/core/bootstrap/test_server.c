@@ -306,6 +306,31 @@ static void test_server__a_message_of_a_rank_that_left_is_waited_for(void **stat
 	rh_comm_server_free(server);
 }
 
+/* Rank 0 leaves, waits for the others as long as it does, and takes the server with it. */
+static void test_server__rank_0_that_left_is_not_called_dead(void **state)
+{
+	const struct rh_comm_beat last = {.peer = RH_COMM_NO_RANK};
+	struct rh_comm_error err = {.text = ""};
+	struct member members[3];
+	int32_t port;
+	struct rh_comm_server *server = start_server(3, &port);
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++)
+		join(&members[rank], rank, 3, port);
+	rh_comm_client_leave(members[0].client, &last, rh_comm_now() + RH_COMM_SECOND / 2);
+	assert_int_equal(rh_comm_client_check(members[1].client, &err), 0);
+	part(&members[0]);
+	rh_comm_server_free(server);
+	for (int32_t rank = 1; rank < 3; rank++) {
+		assert_int_equal(await_end(&members[rank], &err), RH_COMM_EPEER);
+		assert_int_equal(err.rank, 0);
+		assert_string_equal(err.text, "rank 0 has left, and the world ends with it: the others did not leave within "
+		                              "RH_COMM_DEATH_TIMEOUT");
+		part(&members[rank]);
+	}
+}
+
 struct group_row {
 	const char *name;
 	uint64_t group;
@@ -784,6 +809,7 @@ int main(void)
 		cmocka_unit_test(test_server__a_line_that_breaks_is_a_dead_rank),
 		cmocka_unit_test(test_server__the_first_reason_stays),
 		cmocka_unit_test(test_server__a_message_of_a_rank_that_left_is_waited_for),
+		cmocka_unit_test(test_server__rank_0_that_left_is_not_called_dead),
 		cmocka_unit_test(test_server__who_left_a_group_is_not_waited_for),
 		cmocka_unit_test(test_server__a_time_limit_names_the_ranks),
 		cmocka_unit_test(test_server__a_time_limit_in_a_group_names_its_members),
