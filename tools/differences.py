@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """differences.py [--check]: write docs/differences-from-v1.md from tests/goldens/differences.json, and deliberate.md
-beside it, docs/differences-from-mpi-operator.md from those of tests/goldens/mpi2, and docs/differences-from-trainer.md
+beside it, docs/differences/mpi-operator.md from those of tests/goldens/mpi2, and docs/differences/trainer.md
 from those of tests/goldens/trainer.
 
 The tests that compare with V1's recorded objects and lives read the same file, so of these the page cannot say anything
@@ -72,10 +72,10 @@ class Page:
 PAGES = (Page(ROOT / "tests/goldens", ROOT / "docs/differences-from-v1.md", V1_HEAD, "V1",
               {"fix": "Fixed: V1 loses work, hangs, leaks or reports what is not so",
                "keep": "Kept: odd in V1, but tools rely on it"}),
-         Page(ROOT / "tests/goldens/mpi2", ROOT / "docs/differences-from-mpi-operator.md", MPI_HEAD, "MPI Operator",
+         Page(ROOT / "tests/goldens/mpi2", ROOT / "docs/differences/mpi-operator.md", MPI_HEAD, "MPI Operator",
               {"fix": "Mended: the MPI Operator loses work, hangs, leaks or reports what is not so",
                "keep": "Otherwise: it says or does the same in another way"}),
-         Page(ROOT / "tests/goldens/trainer", ROOT / "docs/differences-from-trainer.md", TRAINER_HEAD, "Trainer",
+         Page(ROOT / "tests/goldens/trainer", ROOT / "docs/differences/trainer.md", TRAINER_HEAD, "Trainer",
               {"fix": "Mended: Trainer loses work, hangs, leaks or reports what is not so",
                "keep": "Otherwise: it says or does the same in another way"}))
 

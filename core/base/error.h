@@ -5,7 +5,7 @@
  *
  * A fallible function returns 0, a positive result that is its own and documented, or a negative enum
  * rh_status that the caller passes on unchanged. The message goes into the last parameter, a struct of fixed size that
- * needs no allocation, so that it can also report that memory is out. See docs/errors.md.
+ * needs no allocation, so that it can also report that memory is out. See docs/internals/errors.md.
  */
 #ifndef RH_BASE_ERROR_H
 #define RH_BASE_ERROR_H

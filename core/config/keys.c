@@ -116,11 +116,11 @@ static const struct rh_config_key keys_table[] = {
      "The gang scheduler, which gets a PodGroup for each job: none, volcano, scheduler-plugins (its scheduler is "
      "called "
      "scheduler-plugins-scheduler), or scheduler-plugins:NAME.",
-     "gang.md", 0},
+     "scheduling/gang.md", 0},
 	{"controller", KEYS_RULE("kueue", RH_SETTING_TRUTH), "false", NULL,
      "Make a Workload of Kueue for each job that has the label kueue.x-k8s.io/queue-name, and let it run while that is "
      "admitted.",
-     "kueue.md", 0},
+     "scheduling/kueue.md", 0},
 	{"controller", KEYS_RULE("namespace", RH_SETTING_NAMESPACE), "", NULL,
      "Serve the jobs of this namespace alone. Empty: all jobs. $KUBEFLOW_NAMESPACE holds without it.", "operations.md",
      0},

@@ -2,7 +2,7 @@
 /* conclude.c: reasons of verdicts, and values of managedBy. */
 #include <string.h>
 
-#include "abi/both.h"
+#include "abi/plugins/both.h"
 #include "engine/decide.h"
 #include "schema/crd.h"
 

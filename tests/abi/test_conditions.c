@@ -2,7 +2,7 @@
 /* conditions.c: conditions and a status of the kind's own; what the engine does with them is in engine/carry/job. */
 #include <string.h>
 
-#include "abi/both.h"
+#include "abi/plugins/both.h"
 #include "job/status/shown.h"
 #include "schema/crd.h"
 

@@ -2,7 +2,7 @@
 /* expand.c: a plugin gives the replica types of a job, and what it gives is checked. */
 #include <string.h>
 
-#include "abi/both.h"
+#include "abi/plugins/both.h"
 #include "job/expansion.h"
 #include "job/lookups/lookup_files.h"
 

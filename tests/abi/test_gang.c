@@ -2,7 +2,7 @@
 /* gang.c: a plugin that does gang scheduling itself. */
 #include <string.h>
 
-#include "abi/both.h"
+#include "abi/plugins/both.h"
 #include "config/gang.h"
 #include "engine/decide.h"
 

@@ -2,7 +2,7 @@
 /* keys.c: key() and member(). */
 #include <string.h>
 
-#include "abi/both.h"
+#include "abi/plugins/both.h"
 
 static const char keys_job[] = "apiVersion: example.org/v1\n"
 							   "kind: KeysJob\n"

@@ -2,7 +2,7 @@
 /* lookup.c: what a plugin sees of the objects that a job names. */
 #include <string.h>
 
-#include "abi/both.h"
+#include "abi/plugins/both.h"
 #include "job/lookups/lookup_files.h"
 
 static const char lookup_job[] = "apiVersion: example.org/v1\n"

@@ -2,7 +2,7 @@
 /* names.c: names and labels of another shape; what the engine does with them is in engine/carry/child. */
 #include <string.h>
 
-#include "abi/both.h"
+#include "abi/plugins/both.h"
 #include "job/values/names.h"
 #include "schema/crd.h"
 

@@ -2,7 +2,7 @@
 /* nested.c: replicas and run policy where a kind has them, and messages that name that place. */
 #include <string.h>
 
-#include "abi/both.h"
+#include "abi/plugins/both.h"
 #include "job/rules/schema/schema.h"
 #include "schema/crd.h"
 #include "schema/explain.h"

@@ -2,7 +2,7 @@
 /* scheduler.c: defaults of the run policy, and of restartPolicy for each type. */
 #include <string.h>
 
-#include "abi/both.h"
+#include "abi/plugins/both.h"
 #include "schema/crd.h"
 
 #define TEMPLATE "template: {spec: {containers: [{name: main, image: i}]}}"

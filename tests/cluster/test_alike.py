@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_alike.py PROGRAM [COUNT [SEED]]: lint, the definitions on a real API server and the controller judge jobs alike.
 
-COUNT jobs (200) are made by chance (job_maker.py), always the same for a SEED (1). Each goes to lint and to the API
+COUNT jobs (200) are made by chance (definitions/job_maker.py), always the same for a SEED (1). Each goes to lint and to the API
 server, and what the server takes to the controller. A definition cannot say everything: what it lets pass and lint
 refuses must be on the list below, which docs/crds.md explains, and then the controller must refuse it, too.
 """
@@ -14,7 +14,7 @@ import time
 import unittest
 
 import apiserver
-import job_maker
+from definitions import job_maker
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests" / "controller"))

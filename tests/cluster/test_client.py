@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-import client_env
+from client import client_env
 
 ARGUMENTS = 2
 if __name__ == "__main__":
@@ -19,8 +19,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "controller
 import support  # noqa: E402
 from support import apiserver  # noqa: E402
 
-import client_jobs  # noqa: E402
-import node_played  # noqa: E402
+from client import client_jobs  # noqa: E402
+from node import node_played  # noqa: E402
 
 ROUNDHOUSE, JAX = sys.argv[1:1 + ARGUMENTS] if len(sys.argv) > ARGUMENTS else ("roundhouse", "")
 del sys.argv[1:1 + ARGUMENTS]

@@ -13,7 +13,7 @@ import unittest
 import yaml
 
 import apiserver
-import crd_cases
+from definitions import crd_cases
 import v1_module
 
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])

@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "controller
 import support  # noqa: E402
 from support import apiserver, wait_for  # noqa: E402
 
-import node_played  # noqa: E402
+from node import node_played  # noqa: E402
 
 ARGUMENTS = 2
 ROUNDHOUSE, JAX = sys.argv[1:1 + ARGUMENTS] if len(sys.argv) > ARGUMENTS else ("roundhouse", "")

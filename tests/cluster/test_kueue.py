@@ -14,7 +14,7 @@ import unittest
 
 import apiserver
 import kueue
-import node_played
+from node import node_played
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "controller"))
 import support  # noqa: E402

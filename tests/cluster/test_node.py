@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_node.py ROUNDHOUSE JAX_DIR SOURCE [TEST...]: pods really run, on a node of the test's own (node.py).
+"""test_node.py ROUNDHOUSE JAX_DIR SOURCE [TEST...]: pods really run, on a node of the test's own (node/node.py).
 
 First the controller is a process of this machine and the published client drives it; then it is the pod that controls
 the cluster.
@@ -19,8 +19,8 @@ import unittest
 
 import yaml
 
-import client_env
-import node
+from client import client_env
+from node import node
 import v1_module
 
 ARGUMENTS = 3
@@ -45,9 +45,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "controller
 import support  # noqa: E402
 from support import wait_for  # noqa: E402
 
-import client_jobs  # noqa: E402
-import node_programs  # noqa: E402
-from client_jobs import BY_NAME, KINDS, PATIENCE_S  # noqa: E402
+from client import client_jobs  # noqa: E402
+from node import node_programs  # noqa: E402
+from client.client_jobs import BY_NAME, KINDS, PATIENCE_S  # noqa: E402
 
 ROUNDHOUSE, JAX, SOURCE = sys.argv[1:1 + ARGUMENTS] if len(sys.argv) > ARGUMENTS else ("roundhouse", "", ".")
 del sys.argv[1:1 + ARGUMENTS]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_rules.py PROGRAM PLUGIN: lint judges rules and limits of a schema as a real API server does, in the same words.
 
-The rules are those of cel_cases.py. PLUGIN is rules.so, which declares what the test gives it.
+The rules are those of definitions/cel_cases.py. PLUGIN is rules.so, which declares what the test gives it.
 """
 import json
 import os
@@ -13,7 +13,7 @@ import sys
 import unittest
 
 import apiserver
-import cel_cases
+from definitions import cel_cases
 
 PROGRAM, PLUGIN = sys.argv[1:3]
 PATH = "/apis/example.org/v1/namespaces/default/rulejobs?dryRun=All&fieldValidation=Ignore"

@@ -105,6 +105,16 @@ class Measure(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("core/base: 21 files, at most 20 in a folder", output)
 
+    def test_measure__pages_and_scripts_count_in_folders_and_data_does_not(self):
+        for folder, suffix, text in (("docs", "md", "A page.\n"), ("tests/cli", "py", SPDX_PY),
+                                     ("plugins/p", "json", "{}")):
+            status, output = run({f"{folder}/{number}.{suffix}": text for number in range(21)})
+            self.assertEqual(status, 1)
+            self.assertIn(f"{folder}: 21 files, at most 20 in a folder", output)
+        for folder in ("tests/fuzz/corpus/json", "tests/goldens/objects", "tests/local/first_fault/recorded/a"):
+            status, output = run({f"{folder}/{number}.json": "{}" for number in range(21)})
+            self.assertEqual(status, 0, output)
+
     def test_measure__include_guard_has_the_name_of_its_file(self):
         guard = "#ifndef RH_BASE_{0}_H\n#define RH_BASE_{0}_H\n#endif\n"
         self.assertEqual(run({"core/base/a.h": SPDX_C + guard.format("A")})[0], 0)

@@ -129,7 +129,7 @@ int rh_config_page(const struct rh_session *session, struct rh_str *out)
 	rh_str_append(
 		out,
 		"# Configuration\n\n"
-		"<!-- Made by `roundhouse config explain -o markdown`; tests/cli/test_config.py compares. -->\n\n"
+		"<!-- Made by `roundhouse config explain -o markdown`; tests/cli/config/test_config.py compares. -->\n\n"
 		"`roundhouse.ini` has sections and keys. The file is the one of `--config FILE`, else of\n"
 		"`$ROUNDHOUSE_CONFIG`, else the one beside the program, else `/etc/roundhouse/roundhouse.ini`, else that "
 		"of the\ninstallation. [conf/roundhouse.ini](../conf/roundhouse.ini) shows every key in a comment.\n\n"

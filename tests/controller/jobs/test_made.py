@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_made.py ROUNDHOUSE FOLDER: Secrets that a plugin of ABI 1.2 makes once of random bytes, on a real API server.
 
-FOLDER has the plugin keypair (tests/abi/keypair.c). Its process is one of its own, as always in the controller.
+FOLDER has the plugin keypair (tests/abi/plugins/keypair.c). Its process is one of its own, as always in the controller.
 """
 import base64
 import json

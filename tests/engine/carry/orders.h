@@ -40,8 +40,8 @@ struct scenario {
 	const char *replicas; /**< as sim_new_job() */
 	const char *policy;
 	const char *annotations;
-	const char
-		*scope; /**< what the plugin restarts (abi/restarts.c), whose kind has Leader and Worker; NULL: PyTorch */
+	const char *scope; /**< what the plugin restarts (abi/plugins/restarts.c), whose kind has Leader and Worker; NULL:
+	                      PyTorch */
 	bool graceful;
 	struct fate fates[4];
 	struct act acts[4];

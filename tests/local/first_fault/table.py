@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/first-fault-ways.md from ways.py. usage: table.py [--check]"""
+"""Write docs/internals/first-fault-ways.md from ways.py. usage: table.py [--check]"""
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import ways
 
-PAGE = ways.SOURCE / "docs" / "first-fault-ways.md"
+PAGE = ways.SOURCE / "docs/internals/first-fault-ways.md"
 HEAD = """# Ways to fail, and which replica is named
 
-[The first fault](local.md#the-first-fault) of a job is the failure that caused the others.
+[The first fault](../local.md#the-first-fault) of a job is the failure that caused the others.
 `tests/local/first_fault/table.py` writes this table from the rows of the tests. Each row is a real program of
 `tests/local/first_fault/programs`. The tests play the recordings of all of them again, with random delays of each
 replica's output and end: each row once in the test `local/first_fault`, and ten times in `local/first_fault_long`.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods with names and labels of another shape: tests/abi/names.c. */
+/* Pods with names and labels of another shape: tests/abi/plugins/names.c. */
 #include <string.h>
 
 #include "engine/carry/sim.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs whose replica types come from their plugin: tests/abi/expand.c. */
+/* Jobs whose replica types come from their plugin: tests/abi/plugins/expand.c. */
 #include <string.h>
 
 #include "engine/carry/entry.h"

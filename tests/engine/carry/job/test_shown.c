@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of a kind with conditions and a status of its own: tests/abi/conditions.c. */
+/* Jobs of a kind with conditions and a status of its own: tests/abi/plugins/conditions.c. */
 #include <string.h>
 
 #include "engine/carry/sim.h"

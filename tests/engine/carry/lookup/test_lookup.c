@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs that name other objects: tests/abi/lookup.c. */
+/* Jobs that name other objects: tests/abi/plugins/lookup.c. */
 #include <string.h>
 
 #include "base/os/clock.h"

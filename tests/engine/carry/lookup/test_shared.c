@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects that many jobs name: the runtimes of tests/abi/expand.c. */
+/* Objects that many jobs name: the runtimes of tests/abi/plugins/expand.c. */
 #include <stdio.h>
 #include <string.h>
 

@@ -22,7 +22,7 @@ import sys
 
 import apiserver
 
-SCRIPTS = pathlib.Path(__file__).resolve().parent / "kubernetes"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[1] / "kubernetes"
 INSIDE = "ROUNDHOUSE_TEST_NODE"
 SKIPPED = 77
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy",

@@ -3,9 +3,12 @@
 lint."""
 import json
 import os
+import pathlib
+import sys
 import tempfile
 
-from program import Case, call, job, main
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from program import Case, call, job, main  # noqa: E402
 
 TWO = """apiVersion: kubeflow.org/v1
 kind: PyTorchJob

@@ -6,10 +6,12 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import unittest
 
-import program
-from program import SOURCE, call
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import program  # noqa: E402
+from program import SOURCE, call  # noqa: E402
 
 OWN = pathlib.Path(program.PROGRAM).parent.parent / "lib" / "roundhouse" / "plugins"
 

@@ -5,16 +5,19 @@ import csv
 import io
 import json
 import os
+import pathlib
 import pty
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import xml.etree.ElementTree
 
-import program
-from program import Case, call, job, main
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import program  # noqa: E402
+from program import Case, call, job, main  # noqa: E402
 
 # What a Katib Experiment has as trialTemplate.trialSpec: Katib puts values in the place of ${trialParameters.NAME}.
 TRIAL = """apiVersion: kubeflow.org/v1

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer.h"
-#include "values/sha1.h"
+#include "../trainer.h"
+#include "../values/sha1.h"
 
 #define POD_JOB "batch.kubernetes.io/"
 #define POD_TEMPLATE TRAINER_JOBS "[%" PRId32 "].template.spec.template.spec"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer.h"
+#include "../trainer.h"
 
 /** The one model that has a recipe for several nodes. */
 #define TUNE_MULTINODE "llama3_3/70B"

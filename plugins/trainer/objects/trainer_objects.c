@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer.h"
+#include "../trainer.h"
 
 /** Name the object that @p json is, and free the text; NULL is out of memory. */
 static void objects_add(struct trainer_call *call, char *json, const struct rh_object_options *options)

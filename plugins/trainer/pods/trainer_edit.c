@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "trainer.h"
+#include "../trainer.h"
 
 const char *trainer_host(const struct trainer_call *call, const char *job, int32_t index, char *text)
 {

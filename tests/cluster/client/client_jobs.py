@@ -15,7 +15,7 @@ import pathlib
 from kubeflow.training import models, TrainingClient
 from kubernetes.client import V1Container, V1ObjectMeta, V1PodSpec, V1PodTemplateSpec
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "controller"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "controller"))
 from support import wait_for  # noqa: E402
 
 PATIENCE_S = 120

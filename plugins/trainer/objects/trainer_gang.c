@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer.h"
-#include "values/quantity.h"
+#include "../trainer.h"
+#include "../values/quantity.h"
 
 /** Most resources that are summed. */
 #define GANG_RESOURCES 32

@@ -2,7 +2,7 @@
 /* What a job says of its trainer and its initializers, put into the replicated jobs of its runtime. */
 #include <string.h>
 
-#include "trainer.h"
+#include "../trainer.h"
 
 /** Modes of the files of ssh, in decimal: 0640, 0644; of the folder 0400; of the hostfile 0444. */
 #define APPLY_KEYS                                                      \

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../ssh/ssh_keys.h"
-#include "trainer.h"
+#include "../../ssh/ssh_keys.h"
+#include "../trainer.h"
 
 /** @return the Secret, owned by the caller; NULL when memory is out */
 static char *keys_print_secret(struct trainer_call *call, const struct rh_made *made, const struct ssh_keys *keys)

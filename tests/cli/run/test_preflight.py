@@ -3,11 +3,14 @@
 import contextlib
 import json
 import os
+import pathlib
 import re
 import socket
+import sys
 
-import program
-from program import Case, call, job, main
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import program  # noqa: E402
+from program import Case, call, job, main  # noqa: E402
 
 BAD = """apiVersion: kubeflow.org/v1
 kind: PyTorchJob

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file abi/both.h
+ * @file abi/plugins/both.h
  * @brief Tests of a plugin that run twice: with the plugin in this process, and in one of its own.
  *
  * The plugin is the file RH_ABI_PLUGIN of the test's build.

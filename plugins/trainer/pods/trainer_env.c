@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer.h"
+#include "../trainer.h"
 
 #define ENV_PODS TRAINER_JOBS "[%" PRId32 "].template.spec.template.spec.%s"
 #define ENV_RANK "metadata.annotations['batch.kubernetes.io/job-completion-index']"

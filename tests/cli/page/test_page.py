@@ -5,6 +5,7 @@ import hashlib
 import html.parser
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -16,8 +17,10 @@ import unittest
 import zlib
 
 import browser
-import program
-from program import Case, call, main
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import program  # noqa: E402
+from program import Case, call, main  # noqa: E402
 
 # Logs of 200 replicas of 8 MiB each; the buffers of one log and the tables of the run are all that is in memory.
 REPLICAS, LONG = 200, 8 * 1024 * 1024

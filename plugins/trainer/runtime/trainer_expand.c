@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer.h"
+#include "../trainer.h"
 
 /** What a batch/v1 Job has without a number. */
 #define EXPAND_BACKOFF 6
