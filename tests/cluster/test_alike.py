@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_alike.py PROGRAM [COUNT [SEED]]: lint, the definitions on a real API server and the controller judge jobs alike.
 
-COUNT jobs (200) are made by chance (definitions/job_maker.py), always the same for a SEED (1). Each goes to lint and to the API
-server, and what the server takes to the controller. A definition cannot say everything: what it lets pass and lint
-refuses must be on the list below, which docs/crds.md explains, and then the controller must refuse it, too.
+COUNT jobs (200) are made by chance (definitions/job_maker.py), always the same for a SEED (1). Each goes to lint and to
+the API server, and what the server takes to the controller. A definition cannot say everything: what it lets pass and
+lint refuses must be on the list below, which docs/crds.md explains, and then the controller must refuse it, too.
 """
 import json
 import pathlib

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One real node ("node1"): containerd + runc (apt), kubelet, bridge CNI (apt), CoreDNS on the host. up.sh first.
 # Idempotent.
-# ../node/node.py runs it in namespaces of its own, where it leaves nothing behind however it ends, and several do not meet.
+# ../node/node.py runs it in namespaces of its own, where it leaves nothing behind however it ends, and several do not
+# meet.
 #   node.sh            up          node.sh down       stop it, pods and all
 #   node.sh import F…  load more docker-archive/OCI tars into containerd (image names as inside the tar)
 # No image registry is reachable; every pull is pointed at a closed loopback port, so nothing leaves the machine.
