@@ -208,15 +208,21 @@ static int jobs_refuse_none(const struct rh_session *session, const struct rh_jo
 	return rh_wrap(err, RH_EINVAL, "no job in %s", operand);
 }
 
-int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs, struct rh_error *err)
+int rh_jobs_read(const struct rh_cli *cli, struct rh_manifest *manifest, struct rh_error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < cli->operand_count && r == 0; i++)
-		r = rh_manifest_read(&jobs->manifest, cli->operands[i], err);
-	if (r == 0)
-		r = rh_override(cli, session->host, &jobs->manifest, err);
-	return r < 0 ? r : rh_jobs_check(session, jobs, cli->operands[0], err);
+		r = rh_manifest_read(manifest, cli->operands[i], err);
+	return r;
+}
+
+int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, const char *from, struct rh_jobs *jobs,
+                 struct rh_error *err)
+{
+	int r = rh_override(cli, session->host, &jobs->manifest, err);
+
+	return r < 0 ? r : rh_jobs_check(session, jobs, from, err);
 }
 
 int rh_jobs_check(const struct rh_session *session, struct rh_jobs *jobs, const char *from, struct rh_error *err)

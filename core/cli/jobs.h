@@ -22,19 +22,19 @@ struct rh_jobs {
 	size_t count;
 };
 
+/** Read every operand as a manifest, as rh_manifest_read(). Blocks for the files. */
+int rh_jobs_read(const struct rh_cli *cli, struct rh_manifest *manifest, struct rh_error *err);
 /**
- * Read every operand as a manifest, apply the options of cli/override/override.h, and parse the jobs. Findings are
- * printed on standard error, each as "FILE: KIND NAME: path: detail". Blocks for the files.
- * @param[out] jobs filled; closed by the caller, also after a failure
+ * Apply the options of cli/override/override.h to the manifest of @p jobs, and parse its jobs. What plugins install for
+ * them is appended (cli/objects.h). Findings are printed on standard error, each as "FILE: KIND NAME: path: detail".
+ * @param from names the files of the manifest in messages
+ * @param[in,out] jobs filled; closed by the caller, also after a failure
  * @return 0 when there is at least one job and no error; RH_EINVAL when there were errors, which have been printed (@p
  * err has their number), or no job
  */
-int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
+int rh_jobs_open(const struct rh_cli *cli, const struct rh_session *session, const char *from, struct rh_jobs *jobs,
                  struct rh_error *err);
-/**
- * rh_jobs_open() for a manifest that was read before; what plugins install for its jobs is appended (cli/objects.h).
- * @param from names its files in messages. @return likewise
- */
+/** rh_jobs_open() without the options. */
 int rh_jobs_check(const struct rh_session *session, struct rh_jobs *jobs, const char *from, struct rh_error *err);
 /**
  * @return whether an object of a file is, or was meant to be, a job: its kind is served by a plugin, in any group; or

@@ -59,7 +59,8 @@ int rh_session_configure(const struct rh_cli *cli, const char *file, struct rh_s
 	return session_add_plugin_dir(session->config, dir, err);
 }
 
-int rh_session_load_file(const struct rh_cli *cli, const char *file, struct rh_session *session, struct rh_error *err)
+int rh_session_load_file(const struct rh_cli *cli, const char *file, const struct rh_manifest *manifest,
+                         struct rh_session *session, struct rh_error *err)
 {
 	const char *word = rh_cli_option(cli, "log-level");
 	enum rh_log_level level = RH_LOG_WARN;
@@ -75,7 +76,7 @@ int rh_session_load_file(const struct rh_cli *cli, const char *file, struct rh_s
 	if (r == 0 && (session_is_of_cluster(cli) || cli->command == &rh_command_crds))
 		rh_host_set_cluster(session->host);
 	if (r == 0)
-		r = rh_host_load_all(session->host, err);
+		r = manifest ? rh_host_load_for(session->host, manifest, err) : rh_host_load_all(session->host, err);
 	if (r == 0)
 		rh_host_set_retry(session->host, cli->command == &rh_command_controller);
 	if (r == 0)
@@ -87,7 +88,7 @@ int rh_session_load_file(const struct rh_cli *cli, const char *file, struct rh_s
 
 int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
 {
-	return rh_session_load_file(cli, rh_cli_option(cli, "config"), session, err);
+	return rh_session_load_file(cli, rh_cli_option(cli, "config"), NULL, session, err);
 }
 
 /* A plugin that is missing without being disabled is a fault of the installation. */
@@ -104,7 +105,13 @@ static void session_warn(const struct rh_session *session)
 
 int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err)
 {
-	int r = rh_session_load(cli, session, err);
+	return rh_session_open_for(cli, NULL, session, err);
+}
+
+int rh_session_open_for(const struct rh_cli *cli, const struct rh_manifest *manifest, struct rh_session *session,
+                        struct rh_error *err)
+{
+	int r = rh_session_load_file(cli, rh_cli_option(cli, "config"), manifest, session, err);
 
 	if (r == 0)
 		session_warn(session);

@@ -22,8 +22,12 @@ struct rh_session {
  * @return as rh_session_load()
  */
 int rh_session_configure(const struct rh_cli *cli, const char *file, struct rh_session *session, struct rh_error *err);
-/** rh_session_load() with the configuration @p file in place of --config; NULL: it is found. */
-int rh_session_load_file(const struct rh_cli *cli, const char *file, struct rh_session *session, struct rh_error *err);
+/**
+ * rh_session_load() with the configuration @p file in place of --config; NULL: it is found.
+ * @param manifest what the plugins are for; NULL: anything
+ */
+int rh_session_load_file(const struct rh_cli *cli, const char *file, const struct rh_manifest *manifest,
+                         struct rh_session *session, struct rh_error *err);
 /**
  * Read the configuration (--config) and load the plugins; --plugins DIR adds a folder that is searched first. Blocks
  * for the files. @param[out] session filled; closed by the caller, also after a failure
@@ -32,6 +36,9 @@ int rh_session_load_file(const struct rh_cli *cli, const char *file, struct rh_s
 int rh_session_load(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err);
 /** Like rh_session_load(), and warn of each plugin that could not be loaded without being disabled. */
 int rh_session_open(const struct rh_cli *cli, struct rh_session *session, struct rh_error *err);
+/** rh_session_open() for the objects of files: plugins that none of them needs may be left out (host/host.h). */
+int rh_session_open_for(const struct rh_cli *cli, const struct rh_manifest *manifest, struct rh_session *session,
+                        struct rh_error *err);
 /**
  * Apply V1's environment variables that are settings of plugins (CUSTOM_CLUSTER_DOMAIN), for output that is meant for a
  * cluster. The configuration takes precedence over them.

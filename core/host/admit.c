@@ -214,7 +214,7 @@ static int admit_name_slot(struct rh_slot *slot, const struct rh_plugin *plugin,
 {
 	slot->name = rh_strdup(plugin->name);
 	slot->release = rh_strdup(plugin->release);
-	slot->section = rh_asprintf("plugin %s", plugin->name);
+	slot->section = rh_asprintf(RH_PLUGIN_SECTION "%s", plugin->name);
 	if (!slot->name || !slot->release || !slot->section)
 		return rh_fail_oom(err);
 	return 0;

@@ -39,27 +39,46 @@ static bool files_is_one(const char *a, const char *b)
 	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-/** The plugins of this release are reviewed with it. */
-bool rh_files_is_own(const char *path)
+/** A plugin of this release. */
+struct files_own {
+	const char *name;
+	const char *kinds; /* see rh_files_own_kinds() */
+};
+
+/* Reviewed and tested with the release. */
+static const struct files_own files_own[] = {
+	{"mpi.so", "MPIJob"},       {"mpi2.so", "MPIJob"},      {"paddle.so", "PaddleJob"},   {"pytorch.so", "PyTorchJob"},
+	{"tensorflow.so", "TFJob"}, {"trainer.so", "TrainJob"}, {"xgboost.so", "XGBoostJob"},
+};
+
+static const struct files_own *files_find_own(const char *name)
+{
+	for (size_t i = 0; i < sizeof(files_own) / sizeof(files_own[0]); i++) {
+		if (strcmp(files_own[i].name, name) == 0)
+			return &files_own[i];
+	}
+	return NULL;
+}
+
+const char *rh_files_own_kinds(const char *path)
 {
 	/* where a build tree has them, and where they are installed */
 	static const char *const libraries[] = {"lib", RH_LIBDIR};
-	static const char own_names[] = "mpi.so|mpi2.so|paddle.so|pytorch.so|tensorflow.so|trainer.so|xgboost.so";
 	const char *slash = strrchr(path, '/');
+	const struct files_own *own = slash ? files_find_own(slash + 1) : NULL;
 	rh_auto_free char *folder = NULL;
 
-	if (!slash || !rh_words_have(own_names, '|', slash + 1, strlen(slash + 1)))
-		return false;
-	(void)rh_program_folder(&folder);
+	if (own)
+		(void)rh_program_folder(&folder);
 	if (!folder)
-		return false;
+		return NULL;
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		rh_auto_free char *beside = rh_asprintf("%s/../%s/roundhouse/plugins%s", folder, libraries[i], slash);
 
 		if (beside && files_is_one(path, beside))
-			return true;
+			return own->kinds;
 	}
-	return false;
+	return NULL;
 }
 
 static int files_compare(const void *a, const void *b)

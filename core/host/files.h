@@ -30,7 +30,10 @@ void rh_files_deinit(struct rh_files *files);
 int rh_files_list(const char *path, struct rh_files *files, struct rh_error *err);
 /** @return the name of a plugin file without folder and ending, owned by the caller; NULL when memory is out */
 char *rh_files_name(const char *path);
-/** @return whether the file is one of this release's plugins, in the release's own folder */
-bool rh_files_is_own(const char *path);
+/**
+ * Look whether the file is one of this release's plugins, in the release's own folder. @return the kinds that it
+ * serves, in any version, as "Kind|Kind"; NULL: it is not
+ */
+const char *rh_files_own_kinds(const char *path);
 
 #endif

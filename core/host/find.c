@@ -70,7 +70,7 @@ static void find_append_absent(const struct rh_host *host, struct rh_str *out)
 	for (size_t i = 0; i < host->slot_count; i++) {
 		const struct rh_slot *slot = host->slots[i];
 
-		if (slot->state != RH_PLUGIN_READY && slot->state != RH_PLUGIN_DISABLED)
+		if (slot->state != RH_PLUGIN_READY && slot->state != RH_PLUGIN_DISABLED && slot->state != RH_PLUGIN_UNNEEDED)
 			rh_str_appendf(out, "; plugin \"%s\" is not available: %s", slot->path, slot->reason.message);
 	}
 }

@@ -15,6 +15,7 @@
 #include "host/containment/guard.h"
 #include "host/containment/probe.h"
 #include "host/files.h"
+#include "host/needed.h"
 #include "host/registry.h"
 #include "host/worker/messages/hello.h"
 #include "host/worker/worker.h"
@@ -22,6 +23,7 @@
 /** A plugin file that is being loaded. */
 struct host_file {
 	char *path;               /* borrowed */
+	bool unneeded;            /* see rh_needed_find() */
 	bool own;                 /* of this release */
 	bool remote;              /* into a process of its own */
 	struct rh_worker *worker; /* that process; owned until it is loaded */
@@ -201,7 +203,7 @@ static int host_load_own(struct rh_host *host, const char *path)
 /** Find out what a plugin file is, and so where it is to run. */
 static void host_place(const struct rh_config *config, struct host_file *file)
 {
-	file->own = config->plugin_isolation != RH_ISOLATION_PROCESS && rh_files_is_own(file->path);
+	file->own = config->plugin_isolation != RH_ISOLATION_PROCESS && rh_files_own_kinds(file->path);
 	file->remote = config->plugin_isolation == RH_ISOLATION_PROCESS ||
 	               (config->plugin_isolation == RH_ISOLATION_FOREIGN && !file->own);
 }
@@ -209,7 +211,7 @@ static void host_place(const struct rh_config *config, struct host_file *file)
 /** @return whether the file is tried in another process before it is loaded into this one */
 static bool host_is_tried(const struct host_file *file)
 {
-	return !file->remote && !file->own;
+	return !file->unneeded && !file->remote && !file->own;
 }
 
 /** Say here what the plugin noted in its process when it was started. */
@@ -311,6 +313,17 @@ int rh_host_add(struct rh_host *host, const char *path, const struct rh_plugin *
 	return host_settle(slot, rh_host_admit(host, slot, plugin, &reason), &reason, err);
 }
 
+/** Show a file that is not opened. */
+static int host_skip(struct rh_host *host, const char *path, struct rh_error *err)
+{
+	struct rh_slot *slot = host_slot_new(host, path);
+
+	if (!slot)
+		return rh_fail_oom(err);
+	slot->state = RH_PLUGIN_UNNEEDED;
+	return 0;
+}
+
 /** Show a folder that cannot be read where its plugins would be shown. */
 static int host_refuse_folder(struct rh_host *host, const char *folder, const struct rh_error *reason,
                               struct rh_error *err)
@@ -342,6 +355,8 @@ static int host_start_workers(const struct rh_host *host, struct host_file *file
 
 		if (!name)
 			return rh_fail_oom(err);
+		if (files[i].unneeded)
+			continue;
 		host_place(host->config, &files[i]);
 		files[i].worker = files[i].remote ? rh_worker_new(host->config, files[i].path) : NULL;
 		if (files[i].remote && !files[i].worker)
@@ -380,6 +395,8 @@ static int host_probe_files(const struct rh_host *host, struct host_file *files,
 
 static int host_load_one(struct rh_host *host, struct host_file *file)
 {
+	if (file->unneeded)
+		return host_skip(host, file->path, NULL);
 	if (file->remote)
 		return host_load_remote(host, file->path, rh_take(file->worker), NULL);
 	if (file->reason.code < 0)
@@ -387,15 +404,19 @@ static int host_load_one(struct rh_host *host, struct host_file *file)
 	return file->own ? host_load_own(host, file->path) : rh_host_load_file(host, file->path, NULL);
 }
 
-static int host_load_files(struct rh_host *host, const struct rh_files *paths, struct rh_error *err)
+/** @param unneeded for each file, whether it is left out */
+static int host_load_files(struct rh_host *host, const struct rh_files *paths, const bool *unneeded,
+                           struct rh_error *err)
 {
 	rh_auto_free struct host_file *files = rh_alloc_array(paths->count + 1, sizeof(*files));
 	int r;
 
 	if (!files)
 		return rh_fail_oom(err);
-	for (size_t i = 0; i < paths->count; i++)
+	for (size_t i = 0; i < paths->count; i++) {
 		files[i].path = paths->items[i];
+		files[i].unneeded = unneeded[i];
+	}
 	r = host_start_workers(host, files, paths->count, err);
 	if (r == 0)
 		r = host_probe_files(host, files, paths->count, err);
@@ -416,9 +437,11 @@ void rh_host_set_cluster(struct rh_host *host)
 	host->on_cluster = true;
 }
 
-int rh_host_load_all(struct rh_host *host, struct rh_error *err)
+/** @param manifest what the plugins are for; NULL: anything */
+static int host_load_folders(struct rh_host *host, const struct rh_manifest *manifest, struct rh_error *err)
 {
 	__attribute__((cleanup(rh_files_deinit))) struct rh_files paths = {0};
+	rh_auto_free bool *unneeded = NULL;
 
 	for (size_t i = 0; i < host->config->plugin_dir_count; i++) {
 		int r = host_list_folder(host, host->config->plugin_dirs[i], &paths, err);
@@ -426,7 +449,22 @@ int rh_host_load_all(struct rh_host *host, struct rh_error *err)
 		if (r < 0)
 			return r;
 	}
-	return host_load_files(host, &paths, err);
+	unneeded = rh_alloc_array(paths.count + 1, sizeof(*unneeded));
+	if (!unneeded)
+		return rh_fail_oom(err);
+	if (manifest)
+		rh_needed_find(host->config, &paths, manifest, unneeded);
+	return host_load_files(host, &paths, unneeded, err);
+}
+
+int rh_host_load_all(struct rh_host *host, struct rh_error *err)
+{
+	return host_load_folders(host, NULL, err);
+}
+
+int rh_host_load_for(struct rh_host *host, const struct rh_manifest *manifest, struct rh_error *err)
+{
+	return host_load_folders(host, manifest, err);
 }
 
 int rh_host_descriptor(struct rh_host *host, int *ret_fd, struct rh_error *err)

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "config/config.h"
 #include "job/job.h"
+#include "job/manifest.h"
 #include "job/values/version.h"
 #include "roundhouse/plugin.h"
 
@@ -33,6 +34,7 @@ enum rh_plugin_state {
 	RH_PLUGIN_DISABLED, /**< not on the allow-list: its file was not opened */
 	RH_PLUGIN_BROKEN,   /**< it crashed, hung or ended the process when it was tried in one of its own */
 	RH_PLUGIN_FAILED,   /**< fit, but init() failed */
+	RH_PLUGIN_UNNEEDED, /**< rh_host_load_for() found that nothing needs it: its file was not opened */
 	RH_PLUGIN_READY     /**< its kinds are available */
 };
 
@@ -60,6 +62,12 @@ RH_DEFINE_CLEANUP(host);
  * @return 0, RH_ENOMEM or RH_EIO; a refused plugin is no error here
  */
 int rh_host_load_all(struct rh_host *host, struct rh_error *err);
+/**
+ * rh_host_load_all(), but for plugins of this release that no object of @p manifest needs: they stay
+ * RH_PLUGIN_UNNEEDED. A plugin that serves another version of a job's kind is needed. All are where the files are not
+ * understood, so that messages name what there is.
+ */
+int rh_host_load_for(struct rh_host *host, const struct rh_manifest *manifest, struct rh_error *err);
 /**
  * For the host of a controller, which asks again: that a plugin fails in a process of its own is RH_EAGAIN, the third
  * time at one job RH_EIO, and the process is started again with back-off. Else each failure is RH_EPLUGIN, and the

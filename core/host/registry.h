@@ -18,6 +18,8 @@
 struct rh_hello;
 struct rh_worker;
 
+/** Sections of the configuration that are for a plugin begin so; its name follows. */
+#define RH_PLUGIN_SECTION "plugin "
 /** Most kinds of one plugin. */
 #define RH_PLUGIN_KINDS_MAX 32
 

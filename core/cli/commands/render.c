@@ -131,7 +131,9 @@ static int render_run(const struct rh_cli *cli)
 	if (r == 0 && gang)
 		r = rh_gang_parse(gang, &session.config->gang, &err);
 	if (r == 0)
-		r = rh_jobs_open(cli, &session, &jobs, &err);
+		r = rh_jobs_read(cli, &jobs.manifest, &err);
+	if (r == 0)
+		r = rh_jobs_open(cli, &session, cli->operands[0], &jobs, &err);
 	if (r == 0)
 		r = render_jobs(&session, &jobs, &list, &err);
 	if (r == 0 && rh_cli_put_out(list, rh_cli_wants_json(cli)) < 0)

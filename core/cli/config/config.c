@@ -13,7 +13,7 @@ static int config_check(const struct rh_cli *cli, struct rh_str *out, struct rh_
 {
 	rh_auto_session session = {0};
 	const char *file = cli->operand_count > 1 ? cli->operands[1] : rh_cli_option(cli, "config");
-	int r = rh_session_load_file(cli, file, &session, err);
+	int r = rh_session_load_file(cli, file, NULL, &session, err);
 
 	if (r == 0)
 		rh_str_appendf(out, "%s: %zu settings, no error\n", file ? file : "configuration",

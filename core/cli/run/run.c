@@ -189,21 +189,22 @@ static int run_jobs(const struct rh_cli *cli, const struct rh_session *session, 
 	return run_wants_json(cli) ? run_as_json(&options, &only, err) : run_as_text(cli, &options, jobs, &only, err);
 }
 
-/* What `run` is given, or what an earlier run ran. */
-typedef int run_read_fn(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
-                        struct rh_error *err);
+/* Read what `run` is given, or what an earlier run ran. @param[out] ret_from names it in messages; owned */
+typedef int run_read_fn(const struct rh_cli *cli, struct rh_manifest *manifest, char **ret_from, struct rh_error *err);
 
 static int run_here(const struct rh_cli *cli, run_read_fn *read, struct rh_detach *detach, struct rh_error *err)
 {
 	rh_auto_session session = {0};
-	rh_auto_jobs jobs = {0};
-	int r = rh_session_open(cli, &session, err);
+	rh_auto_jobs jobs = {.manifest.suffix = (uint32_t)rh_random_seed()};
+	rh_auto_free char *from = NULL;
+	int r = read(cli, &jobs.manifest, &from, err);
 
-	jobs.manifest.suffix = (uint32_t)rh_random_seed();
+	if (r == 0)
+		r = rh_session_open_for(cli, &jobs.manifest, &session, err);
 	if (r == 0)
 		r = rh_run_mappings(cli, &session, err);
 	if (r == 0)
-		r = read(cli, &session, &jobs, err);
+		r = rh_jobs_open(cli, &session, from, &jobs, err);
 	if (r == 0 && rh_cli_option(cli, "setup"))
 		r = rh_run_setup(&session, &jobs, err);
 	return r < 0 ? r : run_jobs(cli, &session, &jobs, detach, err);
@@ -237,9 +238,18 @@ static int run_from(const struct rh_cli *cli, run_read_fn *read)
 	return r < 0 ? rh_cli_fail(cli, rh_cli_status(r), err.message) : r;
 }
 
+static int run_read(const struct rh_cli *cli, struct rh_manifest *manifest, char **ret_from, struct rh_error *err)
+{
+	int r = rh_jobs_read(cli, manifest, err);
+
+	if (r == 0)
+		*ret_from = rh_strdup(cli->operands[0]);
+	return r < 0 || *ret_from ? r : rh_fail_oom(err);
+}
+
 static int run_run(const struct rh_cli *cli)
 {
-	return run_from(cli, rh_jobs_open);
+	return run_from(cli, run_read);
 }
 
 /* Relative paths of a job start at the folder of its file, so the objects get the files that they came from. */
@@ -260,8 +270,7 @@ static int rerun_set_sources(const struct rh_kept *kept, struct rh_manifest *man
 	return 0;
 }
 
-static int rerun_read(const struct rh_cli *cli, const struct rh_session *session, struct rh_jobs *jobs,
-                      struct rh_error *err)
+static int rerun_read(const struct rh_cli *cli, struct rh_manifest *manifest, char **ret_from, struct rh_error *err)
 {
 	rh_auto_kept kept = {0};
 	rh_auto_free char *path = NULL;
@@ -270,12 +279,9 @@ static int rerun_read(const struct rh_cli *cli, const struct rh_session *session
 	if (r < 0)
 		return r;
 	path = rh_path_join(kept.path, RH_KEEP_JOBS);
-	r = path ? rh_manifest_read(&jobs->manifest, path, err) : rh_fail_oom(err);
-	if (r == 0)
-		r = rerun_set_sources(&kept, &jobs->manifest, err);
-	if (r == 0)
-		r = rh_override(cli, session->host, &jobs->manifest, err);
-	return r < 0 ? r : rh_jobs_check(session, jobs, kept.name, err);
+	*ret_from = rh_strdup(kept.name);
+	r = path && *ret_from ? rh_manifest_read(manifest, path, err) : rh_fail_oom(err);
+	return r < 0 ? r : rerun_set_sources(&kept, manifest, err);
 }
 
 static int rerun_run(const struct rh_cli *cli)

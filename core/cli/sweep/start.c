@@ -36,7 +36,7 @@ static int start_run(struct rh_sweep_trial *trial, struct rh_error *err)
 	                                 .keep = true,
 	                                 .serving = trial->serving};
 	const char *timeout = rh_cli_option(trial->cli, "timeout");
-	int r = rh_session_load(trial->cli, &session, err);
+	int r = rh_session_load_file(trial->cli, rh_cli_option(trial->cli, "config"), trial->manifest, &session, err);
 
 	if (r == 0)
 		r = rh_run_mappings(trial->cli, &session, err);

@@ -232,7 +232,7 @@ void rh_engine_step(struct rh_engine *engine, int64_t now)
 
 	engine->now = now;
 	rh_entry_reap(engine);
-	rh_logs_expire(engine);
+	rh_logs_step(engine);
 	if (engine->lost && engine_list_again(engine) < 0)
 		return;
 	rh_events_send_pending(engine);
@@ -269,11 +269,15 @@ void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_l
 
 int64_t rh_engine_deadline(const struct rh_engine *engine)
 {
+	int64_t next = rh_queue_next(&engine->queue), logs = rh_logs_deadline(engine);
+
 	if (engine->lost)
 		return engine->now + ENGINE_PAUSE;
 	if (engine_has_work(engine))
 		return engine->now;
-	return engine->shared_unsynced > 0 ? RH_NEVER : rh_queue_next(&engine->queue);
+	if (engine->shared_unsynced > 0)
+		return logs;
+	return next < logs ? next : logs;
 }
 
 bool rh_engine_busy(const struct rh_engine *engine)

@@ -12,7 +12,6 @@
 #include "host/plugin/container_template.h"
 #include "host/registry.h"
 
-#define SETTINGS_SECTION "plugin "
 #define SETTINGS_NAMES_MAX 64
 /* Largest file that a setting may name, in bytes. */
 #define SETTINGS_FILE_MAX (256u * 1024)
@@ -224,7 +223,7 @@ static int settings_refuse_plugin(const struct rh_host *host, const char *name, 
 /* The plugin's description is parsed for each setting: there are few. */
 static int settings_check_setting(const struct rh_host *host, struct rh_setting *setting, struct rh_error *err)
 {
-	const char *name = setting->section + strlen(SETTINGS_SECTION);
+	const char *name = setting->section + strlen(RH_PLUGIN_SECTION);
 	const struct rh_slot *slot = settings_find_slot(host, name);
 	rh_auto(json) settings = NULL;
 	int r;
@@ -246,7 +245,7 @@ int rh_plugin_settings_check(struct rh_config *config, const struct rh_host *hos
 		struct rh_setting *setting = &config->settings[i];
 		int r = 0;
 
-		if (rh_starts_with(setting->section, SETTINGS_SECTION))
+		if (rh_starts_with(setting->section, RH_PLUGIN_SECTION))
 			r = settings_check_setting(host, setting, err);
 		if (r < 0)
 			return r == RH_ENOMEM ? r : rh_wrap(err, RH_EINVAL, "%s", setting->origin);

@@ -259,34 +259,19 @@ size_t rh_run_pods_left(const struct rh_run *run, const struct rh_run_job *job)
 	return left;
 }
 
-static bool pods_record_ended(const struct rh_run_record *record)
-{
-	return record->phase == RH_PHASE_SUCCEEDED || record->phase == RH_PHASE_FAILED;
-}
-
-/*
- * Whether the replica's own failure is its result, though it was asked to end: it was not running again, or its job
- * failed, perhaps of that very failure.
- */
-static bool pods_failed_before_stop(const struct rh_run_job *job, const struct rh_run_record *record)
-{
-	return record->own.container[0] && (!job->succeeded || record->own.at >= record->started_at);
-}
-
 /* A replica that was stopped while it ran did not end by itself, even with exit code 0. */
 static void pods_judge(const struct rh_run_job *job, const struct rh_run_record *record, struct rh_run_replica *result)
 {
-	bool stopped = record->deleting || !pods_record_ended(record);
 	const char *container = record->failed;
 
 	result->exit_code = record->exit_code;
-	if (stopped && pods_failed_before_stop(job, record)) {
+	if (rh_run_record_failed_before_stop(record, job->succeeded)) {
 		result->outcome = "Failed";
 		result->exit_code = record->own.exit_code;
 		container = record->own.container;
 	} else if (record->started_at == 0 && record->phase != RH_PHASE_FAILED) {
 		result->outcome = "Never started";
-	} else if (stopped) {
+	} else if (rh_run_record_is_stopped(record, job->succeeded)) {
 		result->outcome = "Stopped";
 	} else {
 		result->outcome = record->phase == RH_PHASE_SUCCEEDED ? "Succeeded" : "Failed";

@@ -122,8 +122,9 @@ def test_in_a_pod_the_others_are_waited_for(program):
 
 
 def test_a_command_ends_with_its_pod(program):
+    """By SIGTERM: the grace period is one that a machine without a processor to spare does not use up."""
     with Place(program) as place:
-        with Going(place) as run:
+        with Going(place, pod="terminationGracePeriodSeconds: 600") as run:
             words = [program, "exec", "j-worker-0", "--", "sh", "-c", "setsid -f sleep 600; echo ready; exec sleep 600"]
             command = subprocess.Popen(words, env=place.environment, text=True, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE)

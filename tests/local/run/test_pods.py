@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of pods in a run of the real program: volumes, sidecars, crash loops, the closing table.
 Usage: test_pods.py PROGRAM [TEST]"""
+import glob
 import os
 import re
 import signal
@@ -142,7 +143,7 @@ def place_text(path):
 
 def test_table_where_all_fail_alike(program):
     """The exit code of each, and no replica is at fault, also where failures are followed by restarts."""
-    script = ("echo $$ > pid-$RANK.new; mv pid-$RANK.new pid-$RANK; "
+    script = ("echo $$$$ > pid-$RANK.new; mv pid-$RANK.new pid-$RANK; "
               f"until [ -e go ]; do sleep 0.02; done; {RAISE} exit 1")
     rows = [("Never", "", "{}"), ("OnFailure", "runPolicy: {backoffLimit: 0}", "{}"),
             ("OnFailure", "runPolicy: {backoffLimit: 1}", "{roundhouse.dev/restart: job}")]
@@ -176,6 +177,42 @@ def test_table_where_one_was_about_to_fail_alike(program):
         assert re.search(r"First fault: all 3 replicas failed alike, as (Master-0|Worker-0) \(container pytorch\) "
                          r"exited with code 1; Worker-1 had not ended yet:\n", output), output
         assert rows_of(output)["Worker-1"] == ("Stopped", "143"), output
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+def has_failed(place):
+    """Whether the kept run says that its job has failed."""
+    found = glob.glob(os.path.join(place.state, "roundhouse", "runs", "*", "events.jsonl"))
+    return found and '"state":"Failed"' in place_text(found[0])
+
+
+def test_table_where_a_report_was_late(program):
+    """A replica that has failed alike is known to have when its supervisor gets a processor, after the verdict: the
+    sentence says what the table says."""
+    script = (f"echo $$$$ > pid-$RANK.new; mv pid-$RANK.new pid-$RANK; {RAISE} until [ -e go ]; do sleep 0.02; done; "
+              "exit 1")
+    with Place(program) as place:
+        path = os.path.join(place.files, "pid-2")
+        run = place.start(place.write("job.yaml", job(master=script, worker=script, workers=2,
+                                                      pod="terminationGracePeriodSeconds: 600")))
+        shown = ""
+        while shown.count("ModuleNotFoundError") < len(REPLICAS):
+            line = run.stdout.readline()
+            assert line, shown
+            shown += line
+        supervisor = parent_of(place_text(path))
+        os.kill(supervisor, signal.SIGSTOP)
+        place.write("go", "")
+        wait_for(lambda: has_failed(place), "the verdict")
+        os.kill(supervisor, signal.SIGCONT)
+        output, _ = run.communicate(timeout=LIMIT)
+        assert run.returncode == 1 and "First fault: all 3 replicas failed alike" in output, output
+        stopped = [name for name, (outcome, _) in rows_of(output).items() if outcome == "Stopped"]
+        assert late_of(output) == stopped, output
 
 
 TESTS = [value for name, value in list(globals().items()) if name.startswith("test_")]

@@ -17,7 +17,7 @@
 
 static const char *plugins_state(enum rh_plugin_state state)
 {
-	static const char *const names[] = {"refused", "disabled", "broken", "failed", "ready"};
+	static const char *const names[] = {"refused", "disabled", "broken", "failed", "unneeded", "ready"};
 
 	return names[state];
 }

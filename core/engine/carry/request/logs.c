@@ -10,6 +10,8 @@
 #define LOGS_BYTES (64 * 1024)
 /* When a right that was missing is asked for again. */
 #define LOGS_PAUSE (10 * 60 * RH_SECOND)
+/* When a request is sent again that a server without time refused and named no time for. */
+#define LOGS_AGAIN RH_SECOND
 
 /* A text that is too long loses its end, which is what counts: it is read again with fewer lines. */
 static const int32_t logs_lines[] = {200, 40, 8, 1};
@@ -25,9 +27,11 @@ struct rh_log_read {
 	char *unread;               /* rh_pod.unread when it began */
 	const char *at;             /* the containers in it that are left */
 	struct rh_unread container; /* the one that is read now */
+	bool whole;                 /* none is left: the pod itself is read */
 	size_t step;                /* in logs_lines */
 	struct rh_written *output;  /* of those that were read */
 	uint64_t request;           /* in flight; 0: none */
+	int64_t again;              /* when it is sent again, because the server had no time for it; 0: it is not */
 	int64_t until;
 };
 
@@ -136,18 +140,34 @@ static int logs_send_get(struct rh_log_read *read)
 	return rh_engine_submit(read->engine, &request, logs_on_pod, read, &read->request);
 }
 
+/* Ask for what comes next. A reading that cannot go on ends. */
+static void logs_send(struct rh_log_read *read)
+{
+	read->again = 0;
+	if ((read->whole ? logs_send_get(read) : logs_send_log(read)) < 0)
+		logs_end(read);
+}
+
 /* Go on with the next container, and after the last one with the pod. */
 static void logs_advance(struct rh_log_read *read)
 {
-	int r = RH_EAGAIN;
-
 	read->step = 0;
-	if (rh_unread_next(&read->at, &read->container))
-		r = logs_send_log(read);
-	else if (read->output)
-		r = logs_send_get(read);
-	if (r < 0)
+	read->whole = !rh_unread_next(&read->at, &read->container);
+	if (read->whole && !read->output)
 		logs_end(read);
+	else
+		logs_send(read);
+}
+
+/* @return whether the server had no time for the request, and it is sent again while it is awaited */
+static bool logs_send_later(struct rh_log_read *read, const struct rh_outcome *outcome)
+{
+	int64_t pause = outcome->retry_after > 0 ? outcome->retry_after : LOGS_AGAIN;
+
+	if (outcome->code != RH_OUTCOME_THROTTLED || pause >= read->until - read->engine->now)
+		return false;
+	read->again = read->engine->now + pause;
+	return true;
 }
 
 static void logs_begin(struct rh_log_read *read)
@@ -172,7 +192,7 @@ static void logs_begin_all(struct rh_engine *engine)
 
 	for (struct rh_log_read *read = engine->logs.first; read; read = next) {
 		next = read->next;
-		if (!read->request)
+		if (!read->request && !read->again)
 			logs_begin(read);
 	}
 }
@@ -210,6 +230,8 @@ static void logs_on_log(void *arg, const struct rh_outcome *outcome)
 
 	engine->requests--;
 	read->request = 0;
+	if (logs_send_later(read, outcome))
+		return;
 	logs_note_right(read, outcome);
 	if (outcome->forbidden) {
 		logs_end(read);
@@ -229,6 +251,8 @@ static void logs_on_pod(void *arg, const struct rh_outcome *outcome)
 
 	engine->requests--;
 	read->request = 0;
+	if (logs_send_later(read, outcome))
+		return;
 	/* a log has no UID: the name may have another pod by now */
 	if (cached && cached->pod && outcome->code == RH_OUTCOME_OK &&
 	    rh_text_equal(rh_json_string_at(outcome->object, "metadata.uid"), read->uid) &&
@@ -279,20 +303,33 @@ void rh_logs_ask(struct rh_entry *entry, const struct rh_plan *plan)
 		logs_begin_all(engine);
 }
 
-void rh_logs_expire(struct rh_engine *engine)
+void rh_logs_step(struct rh_engine *engine)
 {
 	struct rh_log_read *next;
 	bool ended = false;
 
 	for (struct rh_log_read *read = engine->logs.first; read; read = next) {
 		next = read->next;
-		if (read->until > engine->now)
-			continue;
-		logs_end(read);
-		ended = true;
+		if (read->until <= engine->now) {
+			logs_end(read);
+			ended = true;
+		} else if (read->again && read->again <= engine->now) {
+			logs_send(read);
+		}
 	}
 	if (ended)
 		logs_begin_all(engine);
+}
+
+int64_t rh_logs_deadline(const struct rh_engine *engine)
+{
+	int64_t deadline = RH_NEVER;
+
+	for (const struct rh_log_read *read = engine->logs.first; read; read = read->next) {
+		if (read->again && read->again < deadline)
+			deadline = read->again;
+	}
+	return deadline;
 }
 
 void rh_logs_deinit(struct rh_engine *engine)

@@ -198,18 +198,39 @@ static void faults_print_end(const struct rh_run_fault *fault, struct rh_str *ou
 }
 
 /* Those that were about to fail alike: in the table they are stopped. */
-static void faults_print_rest(const struct faults_judging *judging, struct rh_str *out)
+static void faults_print_rest(const struct rh_run_job *job, struct rh_str *out)
 {
 	const char *between = "; ";
 
-	for (size_t i = 0; i < judging->job->record_count; i++) {
-		if (!judging->replicas[i].running)
+	for (size_t i = 0; i < job->record_count; i++) {
+		const struct rh_run_record *record = &job->records[i];
+
+		if (!rh_run_record_is_stopped(record, job->succeeded))
 			continue;
-		rh_str_appendf(out, "%s%s", between, judging->replicas[i].name);
+		rh_str_appendf(out, "%s%s-%" PRId32, between, record->type, record->index);
 		between = ", ";
 	}
 	if (between[0] == ',')
 		rh_str_append(out, " had not ended yet");
+}
+
+/* An end that was reported after the verdict is in the table: the sentence says the same. */
+static void faults_print_rest_again(const struct rh_run_job *job)
+{
+	struct rh_run_judged *judged = job->judged;
+	rh_auto_str text = {0};
+	char *changed;
+
+	if (judged->rest == 0)
+		return;
+	rh_str_append_bytes(&text, judged->text, judged->rest);
+	faults_print_rest(job, &text);
+	changed = rh_str_take(&text);
+	if (!changed)
+		return;
+	rh_free(judged->text);
+	judged->text = changed;
+	judged->fault.text = changed;
 }
 
 static void faults_print(const struct faults_judging *judging, const struct rh_blamed *blamed,
@@ -230,8 +251,6 @@ static void faults_print(const struct faults_judging *judging, const struct rh_b
 		               replica->name);
 	}
 	faults_print_end(fault, out);
-	if (blamed->alike)
-		faults_print_rest(judging, out);
 }
 
 static int faults_write(const struct faults_judging *judging, const struct rh_blamed *blamed,
@@ -266,6 +285,10 @@ static int faults_write(const struct faults_judging *judging, const struct rh_bl
 	if (!judged->job || !judged->container || !judged->reason || (blamed->named && !judged->replica))
 		return RH_ENOMEM;
 	faults_print(judging, blamed, fault, &text);
+	if (blamed->alike && blamed->blame != RH_BLAME_HUNG) {
+		judged->rest = text.length;
+		faults_print_rest(judging->job, &text);
+	}
 	rh_verdict_lines(replica, blamed, &lines);
 	judged->text = rh_str_take(&text);
 	judged->lines = rh_str_take(&lines);
@@ -314,8 +337,10 @@ void rh_run_faults_report(const struct rh_run *run)
 	const struct rh_run_hooks *hooks = &run->options->hooks;
 
 	for (size_t i = 0; hooks->first_fault && i < run->job_count; i++) {
-		if (run->jobs[i].judged)
-			hooks->first_fault(hooks->arg, &run->jobs[i].judged->fault);
+		if (!run->jobs[i].judged)
+			continue;
+		faults_print_rest_again(&run->jobs[i]);
+		hooks->first_fault(hooks->arg, &run->jobs[i].judged->fault);
 	}
 }
 

@@ -48,9 +48,21 @@ struct rh_run_record {
 	/** @} */
 };
 
+/**
+ * @return whether the replica's own failure is its result, though it was asked to end or goes on: it was not running
+ * again, or its job failed, perhaps of that very failure. @param succeeded whether its job has
+ */
+bool rh_run_record_failed_before_stop(const struct rh_run_record *record, bool succeeded);
+/**
+ * @return whether the replica has run and did not come to an end by itself, as far as known: the report of an end may
+ * be late. @param succeeded whether its job has
+ */
+bool rh_run_record_is_stopped(const struct rh_run_record *record, bool succeeded);
+
 /** First fault of a job, determined when the job failed or was given up. Strings are owned. */
 struct rh_run_judged {
 	struct rh_run_fault fault; /**< as reported to the user; borrows from the members below */
+	size_t rest;               /**< of a job whose replicas failed alike: where in text those are that had not ended */
 	char *job;
 	char *replica;
 	char *container;

@@ -23,12 +23,15 @@ struct logs {
 	struct sim sim;
 	const char *texts[LOGS_MAX][2]; /* "pod/container", or with "<" in front for an earlier instance, and its log */
 	bool forbidden;
-	bool silent;      /* logs are not answered */
-	size_t asked;     /* requests for logs */
-	size_t cancelled; /* of those that are not answered */
-	size_t reads;     /* other requests of one pod */
-	int32_t lines;    /* of the last request */
-	char order[4096]; /* L: a log is read; D: a pod is deleted; S: a status is written */
+	size_t throttled;    /* so many requests are refused for the moment */
+	enum rh_verb busy;   /* of this verb */
+	int64_t retry_after; /* as the answer to them says, microseconds */
+	bool silent;         /* logs are not answered */
+	size_t asked;        /* requests for logs */
+	size_t cancelled;    /* of those that are not answered */
+	size_t reads;        /* other requests of one pod */
+	int32_t lines;       /* of the last request */
+	char order[4096];    /* L: a log is read; D: a pod is deleted; S: a status is written */
 };
 
 static uint64_t logs_watch(struct rh_store *face, const struct rh_resource *resource, const char *label,
@@ -95,11 +98,17 @@ static bool logs_gate(void *arg, const struct rh_request *request, struct rh_out
 	logs->reads += pod && request->verb == RH_VERB_GET;
 	if (letter && length + 1 < sizeof(logs->order))
 		logs->order[length] = letter;
-	if (request->verb != RH_VERB_LOG)
-		return false;
-	logs->asked++;
-	logs->lines = request->log->lines;
-	if (!logs->forbidden)
+	if (request->verb == RH_VERB_LOG) {
+		logs->asked++;
+		logs->lines = request->log->lines;
+	}
+	if (pod && request->verb == logs->busy && logs->throttled > 0) {
+		logs->throttled--;
+		*ret_outcome = (struct rh_outcome){
+			.code = RH_OUTCOME_THROTTLED, .message = "too many requests", .retry_after = logs->retry_after};
+		return true;
+	}
+	if (request->verb != RH_VERB_LOG || !logs->forbidden)
 		return false;
 	*ret_outcome = (struct rh_outcome){.code = RH_OUTCOME_DENIED, .message = "forbidden", .forbidden = true};
 	return true;
@@ -295,6 +304,40 @@ static void test_logs__one_refusal_is_enough(void **state)
 	assert_int_equal(logs.asked, 2);
 }
 
+/* A server that has no time is asked again when it says, as long as the verdict waits. */
+static void test_logs__of_a_busy_server(void **state)
+{
+	static const struct {
+		enum rh_verb verb;
+		size_t times;
+		int64_t retry_after; /* seconds; 0: the answer has none */
+		const char *message;
+	} rows[] = {
+		{RH_VERB_LOG, 1, 0, "ValueError: bad batch"},
+		{RH_VERB_LOG, 1, 9, "ValueError: bad batch"},
+		{RH_VERB_LOG, 4, 2, "ValueError: bad batch"},
+		{RH_VERB_GET, 2, 2, "ValueError: bad batch"},
+		/* later than the verdict may wait */
+		{RH_VERB_LOG, 2, 60, "First fault: unknown: 2 replicas failed alike in the same second"},
+		{RH_VERB_LOG, 1000, 1, "First fault: unknown: 2 replicas failed alike in the same second"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_logs logs;
+
+		logs_open(&logs, true);
+		logs.busy = rows[i].verb;
+		logs.throttled = rows[i].times;
+		logs.retry_after = rows[i].retry_after * RH_SECOND;
+		logs_fail_two(&logs, CAUSE);
+		sim_settle(&logs.sim);
+		sim_wait(&logs.sim, 11);
+		assert_message(&logs, "j", rows[i].message);
+		assert_true(logs.asked <= 12);
+	}
+}
+
 /* A node that does not answer: the job is judged without it after a time, and no other job waits. */
 static void test_logs__silence(void **state)
 {
@@ -473,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_logs__are_kept_when_the_pod_changes),
 		cmocka_unit_test(test_logs__are_not_read_unless_wanted),
 		cmocka_unit_test(test_logs__one_refusal_is_enough),
+		cmocka_unit_test(test_logs__of_a_busy_server),
 		cmocka_unit_test(test_logs__silence),
 		cmocka_unit_test(test_logs__of_pods_that_are_gone),
 		cmocka_unit_test(test_logs__end_with_the_engine),
