@@ -194,17 +194,28 @@ static int64_t find_waited(const struct rh_trace_rank *rank, const struct rh_tra
 	return rank->end > op->begun ? rank->end - op->begun : 0;
 }
 
-/* Who of those that have posted it waits longest. */
+/* @return the first collective of the group, from that number on, that a rank has posted and that is not done: some let
+ * their ranks go on before all have come; NULL: none */
+static const struct rh_trace_op *find_waits_in(const struct search *search, size_t i, uint64_t number)
+{
+	const struct rh_trace_op *op = find_at(search, i, number);
+
+	while (op && op->state == RH_COMM_TRACE_DONE)
+		op = rh_trace_collective(&search->ranks[i], search->group, op->number, true);
+	return op;
+}
+
+/* Who of those that have posted it, or a later one, waits longest. */
 static void find_waiting(const struct search *search, struct rh_trace_finding *item)
 {
 	for (size_t i = 0; i < search->count; i++) {
-		const struct rh_trace_op *op = find_at(search, i, item->op.number);
+		const struct rh_trace_op *op = find_waits_in(search, i, item->op.number);
 
-		if (!op || op->state == RH_COMM_TRACE_DONE ||
-		    (item->waiting != RH_COMM_NO_RANK && find_waited(&search->ranks[i], op) <= item->waited))
+		if (!op || (item->waiting != RH_COMM_NO_RANK && find_waited(&search->ranks[i], op) <= item->waited))
 			continue;
 		item->waiting = search->ranks[i].rank;
 		item->waited = find_waited(&search->ranks[i], op);
+		item->waits_at = op->number;
 	}
 }
 

@@ -29,6 +29,7 @@ struct rh_trace_finding {
 	const char *title;        /**< what another library calls the group; NULL: nothing. Borrowed from a rank */
 	int32_t waiting;          /**< a rank that did it as most did, or waits longest; RH_COMM_NO_RANK: none waits */
 	int64_t waited;           /**< nanoseconds that it has waited until the end of its trace; RH_TRACE_UNTIMED */
+	uint64_t waits_at;        /**< MISSING: the number at which it waits: that of `op`, or a later one */
 };
 
 /** What was found. */

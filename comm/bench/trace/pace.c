@@ -84,23 +84,43 @@ int32_t rh_pace_judge(const struct rh_pace_rounds *rounds, struct rh_pace *ret_p
 	return 0;
 }
 
-/*
- * The time in which a rank did nothing but wait for the i-th of its collectives: from its latest post, or the end of
- * the one before, to the end. What it posted ahead is not waited for until then.
- */
-static double pace_wait(const struct rh_trace_rank *rank, size_t i)
-{
-	const struct rh_trace_op *op = rank->byno[i];
-	int64_t from = op->begun;
+/* A rank, and for how long it has waited before each of its operations was posted, and at the end. */
+struct waits {
+	const struct rh_trace_rank *rank;
+	double *before;
+};
 
-	for (size_t j = i + 1; j < rank->collectives && rank->byno[j]->group == op->group; j++) {
-		if (rank->byno[j]->begun >= op->ended)
-			break;
-		from = rank->byno[j]->begun;
-	}
-	if (i > 0 && rank->byno[i - 1]->group == op->group && rank->byno[i - 1]->ended > from)
-		from = rank->byno[i - 1]->ended;
-	return op->ended > from ? (double)(op->ended - from) : 0;
+/*
+ * The time in which a rank did nothing but wait for an operation: from its latest post, or the end of one before, to
+ * the end. What it posted ahead is not waited for until then. All operations count, also those of its groups: who comes
+ * late because it had to wait elsewhere is not slow.
+ */
+static double pace_wait(const struct rh_trace_rank *rank, size_t i, int64_t *latest)
+{
+	const struct rh_trace_op *op = &rank->ops[i];
+	int64_t from = op->begun;
+	double wait;
+
+	if (op->state != RH_COMM_TRACE_DONE)
+		return 0;
+	for (size_t j = i + 1; j < rank->count && rank->ops[j].begun < op->ended; j++)
+		from = rank->ops[j].begun;
+	from = *latest > from ? *latest : from;
+	wait = op->ended > from ? (double)(op->ended - from) : 0;
+	*latest = op->ended > *latest ? op->ended : *latest;
+	return wait;
+}
+
+/* @return false: out of memory */
+static bool pace_sum(const struct rh_trace_rank *rank, struct waits *ret_waits)
+{
+	int64_t latest = 0;
+
+	ret_waits->rank = rank;
+	ret_waits->before = calloc(rank->count + 1, sizeof(*ret_waits->before));
+	for (size_t i = 0; ret_waits->before && i < rank->count; i++)
+		ret_waits->before[i + 1] = ret_waits->before[i] + pace_wait(rank, i, &latest);
+	return ret_waits->before != NULL;
 }
 
 /* The place of a number of the world, which comes first, in a trace. @return false: it is not there, or not done */
@@ -122,37 +142,43 @@ static bool pace_find(const struct rh_trace_rank *rank, uint64_t number, size_t 
 	       rank->byno[low]->state == RH_COMM_TRACE_DONE && rank->byno[low]->status == 0;
 }
 
-/* One operation of all ranks. @return false: not all have it and the one before it */
-static bool pace_take(const struct rh_trace_rank *ranks, size_t count, size_t first, double *waits, double *ret_period)
+/* For how long a rank has waited until the end of that number of the world. @return false: as pace_find() */
+static bool pace_until(const struct waits *waits, uint64_t number, double *ret_wait)
 {
-	const struct rh_trace_op *op = ranks[0].byno[first];
+	size_t place;
 
-	*ret_period = (double)(op->ended - ranks[0].byno[first - 1]->ended);
+	if (!pace_find(waits->rank, number, &place))
+		return false;
+	*ret_wait = waits->before[waits->rank->byno[place] - waits->rank->ops + 1];
+	return true;
+}
+
+/* One operation of all ranks. @return false: not all have it and the one before it */
+static bool pace_take(const struct waits *ranks, size_t count, size_t first, double *waits, double *ret_period)
+{
+	const struct rh_trace_op *op = ranks[0].rank->byno[first];
+
+	*ret_period = (double)(op->ended - ranks[0].rank->byno[first - 1]->ended);
 	if (op->group != 0)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		size_t place;
+		double before;
 
-		if (!pace_find(&ranks[i], op->number, &place))
+		if (!pace_until(&ranks[i], op->number, &waits[i]) || !pace_until(&ranks[i], op->number - 1, &before))
 			return false;
-		waits[i] = pace_wait(&ranks[i], place);
+		waits[i] -= before;
 	}
 	return true;
 }
 
-int32_t rh_pace_of(const struct rh_trace_rank *ranks, size_t count, struct rh_pace *ret_pace)
+static int32_t pace_judge_all(const struct waits *ranks, size_t count, struct rh_pace *ret_pace)
 {
+	size_t most = ranks[0].rank->collectives;
 	struct rh_pace_rounds rounds = {.world = (int32_t)count};
-	size_t most = count > 0 ? ranks[0].collectives : 0;
-	double *waits;
-	double *periods;
+	double *waits = calloc(most * count, sizeof(*waits));
+	double *periods = calloc(most, sizeof(*periods));
 	int32_t r = RH_COMM_ENOMEM;
 
-	*ret_pace = (struct rh_pace){.late = RH_COMM_NO_RANK};
-	if (count < 2 || count != (size_t)ranks[0].world || most < 2)
-		return 0;
-	waits = calloc(most * count, sizeof(*waits));
-	periods = calloc(most, sizeof(*periods));
 	if (waits && periods) {
 		for (size_t i = 1; i < most; i++)
 			rounds.count += pace_take(ranks, count, i, waits + rounds.count * count, &periods[rounds.count]);
@@ -162,5 +188,25 @@ int32_t rh_pace_of(const struct rh_trace_rank *ranks, size_t count, struct rh_pa
 	}
 	free(waits);
 	free(periods);
+	return r;
+}
+
+int32_t rh_pace_of(const struct rh_trace_rank *ranks, size_t count, struct rh_pace *ret_pace)
+{
+	bool enough = count >= 2 && count == (size_t)ranks[0].world && ranks[0].collectives >= 2;
+	struct waits *all;
+	bool summed = true;
+	int32_t r;
+
+	*ret_pace = (struct rh_pace){.late = RH_COMM_NO_RANK};
+	if (!enough)
+		return 0;
+	all = calloc(count, sizeof(*all));
+	for (size_t i = 0; all && i < count; i++)
+		summed = pace_sum(&ranks[i], &all[i]) && summed;
+	r = all && summed ? pace_judge_all(all, count, ret_pace) : RH_COMM_ENOMEM;
+	for (size_t i = 0; all && i < count; i++)
+		free(all[i].before);
+	free(all);
 	return r;
 }

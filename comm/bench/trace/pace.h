@@ -38,7 +38,8 @@ struct rh_pace {
 /** Judge. @return 0 or RH_COMM_ENOMEM */
 int32_t rh_pace_judge(const struct rh_pace_rounds *rounds, struct rh_pace *ret_pace);
 /**
- * Judge the collectives of the world that are in all traces, if all ranks have one.
+ * Judge the collectives of the world that are in all traces, if all ranks have one. Waits for other operations between
+ * two of them count as well.
  * @param ranks of one world, each once, by rank. @return 0 or RH_COMM_ENOMEM
  */
 int32_t rh_pace_of(const struct rh_trace_rank *ranks, size_t count, struct rh_pace *ret_pace);

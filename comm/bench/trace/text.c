@@ -95,9 +95,13 @@ static void line_add_missing(struct line *line, const struct rh_trace_finding *f
 		return;
 	line_add(line, "; rank %d ", (int)finding->waiting);
 	if (finding->waited >= 0)
-		line_add(line, "has waited %.3f s there", (double)finding->waited / SECOND);
+		line_add(line, "has waited %.3f s ", (double)finding->waited / SECOND);
 	else
-		line_add(line, "waits there");
+		line_add(line, "waits ");
+	if (finding->waits_at == finding->op.number)
+		line_add(line, "there");
+	else
+		line_add(line, "at number %llu", (unsigned long long)finding->waits_at);
 }
 
 const char *rh_trace_finding_text(const struct rh_trace_finding *finding, char *text, size_t room)

@@ -172,12 +172,61 @@ static int diagnosis_name_late(struct rh_comm_server *server, int *ret_new)
 	return blamed;
 }
 
+/* @return how many of the ranks wait in that operation */
+static int32_t diagnosis_count_in(const struct rh_comm_server *server, const struct rh_comm_latest *latest)
+{
+	int32_t count = 0;
+
+	for (int32_t i = 0; i < diagnosis_count(server); i++) {
+		const struct rh_comm_answer *answer = diagnosis_answer(server, diagnosis_rank(server, i));
+
+		count += answer && answer->latest.open && answer->latest.group == latest->group &&
+		         answer->latest.number == latest->number;
+	}
+	return count;
+}
+
+/*
+ * Ranks may wait for each other in two operations, because one of them has left one out; who reports it first is
+ * chance. @return the first rank here if all that are late wait in another operation, and more than wait here; or
+ * RH_COMM_NO_RANK
+ */
+static int32_t diagnosis_fewer(const struct rh_comm_server *server)
+{
+	int32_t first = RH_COMM_NO_RANK;
+	int32_t here = 0;
+	int32_t most = 0;
+
+	for (int32_t i = 0; i < diagnosis_count(server); i++) {
+		int32_t rank = diagnosis_rank(server, i);
+		enum fault fault = diagnosis_fault(server, rank);
+		int32_t there;
+
+		if (fault == FAULTS) {
+			first = here++ == 0 ? rank : first;
+			continue;
+		}
+		if (fault != FAULT_BUSY)
+			return RH_COMM_NO_RANK;
+		there = diagnosis_count_in(server, &server->inquiry.peers[rank]->answer.latest);
+		most = there > most ? there : most;
+	}
+	return most > here ? first : RH_COMM_NO_RANK;
+}
+
 static void diagnosis_end_late(struct rh_comm_server *server)
 {
+	int32_t fewer = diagnosis_fewer(server);
+	char text[80];
 	int fresh;
 
-	if (diagnosis_name_late(server, &fresh) == 0)
+	if (diagnosis_name_late(server, &fresh) == 0) {
 		diagnosis_append(&server->inquiry.end, "; all ranks have posted it: it is slow, or the limit is short");
+	} else if (fewer != RH_COMM_NO_RANK) {
+		(void)snprintf(text, sizeof(text), "; more wait there, for rank %d, which has left that out", (int)fewer);
+		diagnosis_append(&server->inquiry.end, text);
+		server->inquiry.end.rank = fewer;
+	}
 	rh_comm_server_end(server, &server->inquiry.end);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "comm/core/trace/format.h"
 
@@ -38,29 +39,46 @@ static bool counters_is_fresh(const struct rh_comm_trace_head *head, int64_t now
 
 static void counters_add(struct rh_counters *counters, uint64_t operations)
 {
-	counters->total += operations;
 	if (counters->ranks++ == 0 || operations < counters->operations)
 		counters->operations = operations;
 }
 
-void rh_counters_read(const char *folder, int64_t now, struct rh_counters *ret_counters)
+size_t rh_counters_list(const char *folder, int64_t now, struct rh_counter *items, size_t most)
 {
-	struct rh_counters fresh = {0};
-	struct rh_counters all = {0};
 	DIR *dir = opendir(folder);
 	const struct dirent *entry;
+	size_t count = 0;
 
-	while (dir && all.ranks < RH_COUNTERS_MAX && (entry = readdir(dir))) {
+	while (dir && count < most && (entry = readdir(dir))) {
 		struct rh_comm_trace_head head;
 
 		if (!rh_ends_with(entry->d_name, RH_COMM_TRACE_SUFFIX) || !counters_read_head(dirfd(dir), entry->d_name, &head))
 			continue;
-		counters_add(&all, atomic_load_explicit(&head.posted, memory_order_relaxed));
-		if (counters_is_fresh(&head, now))
-			counters_add(&fresh, atomic_load_explicit(&head.posted, memory_order_relaxed));
+		items[count++] = (struct rh_counter){
+			.rank = head.rank,
+			.process = head.process,
+			.posted = atomic_load_explicit(&head.posted, memory_order_relaxed),
+			.fresh = counters_is_fresh(&head, now),
+			.left = atomic_load_explicit(&head.left, memory_order_relaxed) != 0,
+		};
 	}
 	if (dir)
 		(void)closedir(dir);
+	return count;
+}
+
+void rh_counters_read(const char *folder, int64_t now, struct rh_counters *ret_counters)
+{
+	struct rh_counter *items = rh_alloc_array(RH_COUNTERS_MAX, sizeof(*items));
+	size_t count = items ? rh_counters_list(folder, now, items, RH_COUNTERS_MAX) : 0;
+	struct rh_counters fresh = {0};
+	struct rh_counters all = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		counters_add(&all, items[i].posted);
+		if (items[i].fresh)
+			counters_add(&fresh, items[i].posted);
+	}
+	rh_free(items);
 	*ret_counters = fresh.ranks > 0 ? fresh : all;
-	ret_counters->total = all.total;
 }

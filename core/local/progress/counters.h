@@ -7,6 +7,7 @@
 #ifndef RH_LOCAL_PROGRESS_COUNTERS_H
 #define RH_LOCAL_PROGRESS_COUNTERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,17 +16,28 @@
 /** Most files of a folder that are read in one sample. */
 #define RH_COUNTERS_MAX 4096
 
+/** What the trace of one rank counts. */
+struct rh_counter {
+	int32_t rank;
+	int64_t process; /**< its id */
+	uint64_t posted; /**< operations so far */
+	bool fresh;      /**< it gives signs of life */
+	bool left;       /**< it has left the world, and was not killed */
+};
+
 /** Counters of a folder of traces. All zero: there is no trace. */
 struct rh_counters {
 	size_t ranks;        /**< that count: those that give signs of life, or all if none does */
 	uint64_t operations; /**< posted so far by the one that is behind the others */
-	uint64_t total;      /**< posted so far by all together, also by those that give no sign of life */
 };
 
 /**
- * Read the traces in @p folder. Blocks for files, which may be another program's: what is no trace of this version is
- * ignored. @param now wall-clock microseconds
+ * Read the heads of the traces in @p folder. Blocks for files, which may be another program's: what is no trace of this
+ * version is ignored. @param now wall-clock microseconds
  */
 void rh_counters_read(const char *folder, int64_t now, struct rh_counters *ret_counters);
+
+/** Likewise, of each rank. @param items room for @p most. @return how many there are, in any order */
+size_t rh_counters_list(const char *folder, int64_t now, struct rh_counter *items, size_t most);
 
 #endif

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A rank of a job in which one rank commits a fault. usage: fault_loop FAULT PLACE VICTIM STEP
- * FAULT: none, slow, lock, stop, exit, kill, leave, missing, order, shape or type; PLACE: world or group (all ranks but
- * 0). Others print "rank R: code C, culprit K: TEXT" once the world is over, and end with 0.
+ * FAULT: none, slow, link, lock, loader, stop, exit, kill, leave, missing, skip, order, shape or type; PLACE: world or
+ * group (all ranks but 0). Others print "rank R: code C, culprit K: TEXT" once the world is over, and end with 0.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "roundhouse/comm.h"
@@ -19,6 +22,10 @@
 #define COMPUTES 30000
 #define COMPUTES_MORE 150000
 #define RANKS_MOST 16
+/* Elements of a reduction of `link`, and bytes a second that the victim's connections carry. */
+#define LINK_COUNT ((size_t)1 << 14)
+#define LINK_RATE (1U << 19)
+#define FILES_MOST 256
 
 struct job {
 	const char *fault;
@@ -32,9 +39,14 @@ struct job {
 
 static int32_t job_reduce(struct job *job, struct rh_comm *comm, size_t count, int32_t type)
 {
-	static int64_t values[64];
+	static int64_t values[LINK_COUNT];
 
 	return rh_comm_all_reduce(comm, values, count, type, RH_COMM_SUM, &job->err);
+}
+
+static bool job_is(const struct job *job, const char *fault)
+{
+	return strcmp(job->fault, fault) == 0;
 }
 
 static int32_t job_barrier(struct job *job, struct rh_comm *comm)
@@ -47,14 +59,10 @@ static int32_t job_barrier(struct job *job, struct rh_comm *comm)
 /* A step as all ranks do it. */
 static int32_t job_step(struct job *job, struct rh_comm *comm, int32_t step)
 {
-	int32_t r = job_reduce(job, comm, (size_t)step % 7 + 1, RH_COMM_F32);
+	size_t count = job_is(job, "link") ? LINK_COUNT : (size_t)step % 7 + 1;
+	int32_t r = job_reduce(job, comm, count, RH_COMM_F32);
 
 	return r == 0 ? job_barrier(job, comm) : r;
-}
-
-static bool job_is(const struct job *job, const char *fault)
-{
-	return strcmp(job->fault, fault) == 0;
 }
 
 /* As somebody who waits for a lock that its holder never gives back. */
@@ -66,11 +74,38 @@ static void job_lock(void)
 	(void)pthread_mutex_lock(&lock);
 }
 
+/* As somebody who waits for the next batch of a data loader that makes none. */
+static void job_load(void)
+{
+	int ends[2];
+	char batch;
+
+	if (pipe(ends) < 0)
+		return;
+	if (fork() == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	(void)!read(ends[0], &batch, 1);
+}
+
+/* All connections of this rank become slow. */
+static void job_slow_links(void)
+{
+	const uint32_t rate = LINK_RATE;
+
+	for (int fd = 0; fd < FILES_MOST; fd++)
+		(void)setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+}
+
 /* What does not come back, or comes back too late. */
 static void job_vanish(struct job *job)
 {
 	if (job_is(job, "lock"))
 		job_lock();
+	if (job_is(job, "loader"))
+		job_load();
 	if (job_is(job, "stop"))
 		(void)raise(SIGSTOP);
 	if (job_is(job, "kill"))
@@ -91,6 +126,8 @@ static int32_t job_fault(struct job *job, struct rh_comm *comm, int32_t step)
 	int32_t r;
 
 	job_vanish(job);
+	if (job_is(job, "skip"))
+		return 0;
 	if (job_is(job, "missing"))
 		return job_barrier(job, comm);
 	if (job_is(job, "order")) {
@@ -110,6 +147,8 @@ static int32_t job_run(struct job *job)
 	unsigned seed = (unsigned)job->victim * 100 + (unsigned)job->step + (unsigned)rh_comm_rank(job->comm);
 	int32_t r = 0;
 
+	if (victim && job_is(job, "link"))
+		job_slow_links();
 	for (int32_t step = 1; r == 0 && step <= STEPS; step++) {
 		bool now = victim && step == job->step;
 

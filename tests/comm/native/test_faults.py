@@ -25,18 +25,22 @@ EINVAL, EPEER, ETIME = -1, -20, -21
 FAULTS = {
     "none": (0, ""),
     "slow": (0, ""),
+    "link": (0, ""),
     "lock": (ETIME, r"rank {v} at \S+ \(has not posted it; (its last operation|it has posted nothing)"),
+    "loader": (ETIME, r"rank {v} at \S+ \(has not posted it; (its last operation|it has posted nothing)"),
     "stop": (ETIME, r"rank {v}.* \(stopped or throttled"),
     "exit": (EPEER, r"rank {v} "),
     "kill": (EPEER, r"rank {v} "),
     # over TCP the connection may be seen to close first
     "leave": (EPEER, r"rank {v}( of the group of ranks 1, 2, 3)? has left|rank {v}.*: the connection is lost"),
     "missing": (EINVAL, r"rank {v} (barrier|all-reduce)"),
+    "skip": (ETIME, r"rank {v} at \S+ \(has not posted it; it waits in|more wait there, for rank {v},"),
     "order": (EINVAL, r"rank {v} (barrier|all-reduce)"),
     "shape": (EINVAL, r"rank {v} all-reduce of"),
     "type": (EINVAL, r"rank {v} all-reduce of \d i32"),
 }
-WHOLE = ("none", "slow")
+WHOLE = ("none", "slow", "link")
+HANGS = ("lock", "loader", "stop")
 ENDS = re.compile(r"^rank (-?\d+): code (-?\d+), culprit (-?\d+): (.*)$", re.M)
 
 
@@ -50,6 +54,7 @@ def environment(rank, port, folder, shm):
 def run(fault, place, victim, step, shm):
     """-> (standard output of the ranks but the victim, standard error of all, `roundhouse comm trace -o json`)"""
     port = free_port()
+    shm = "off" if fault == "link" else shm
     with tempfile.TemporaryDirectory() as folder:
         ranks = [subprocess.Popen([LOOP, fault, place, str(victim), str(step)], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True, env=environment(rank, port, folder, shm))
@@ -82,7 +87,9 @@ def seeded(seed):
     chance = random.Random(seed)
     fault = list(FAULTS)[seed % len(FAULTS)]
     place = chance.choice(["world", "group"])
-    return fault, place, chance.randrange(1 if place == "group" else 0, WORLD), chance.randrange(1, 20), \
+    # rank 0 has no other operation in between: what it leaves out is another order
+    first = 1 if place == "group" or fault == "skip" else 0
+    return fault, place, chance.randrange(first, WORLD), chance.randrange(1, 20), \
         chance.choice(["on", "off"])
 
 
@@ -104,7 +111,7 @@ class Faults(unittest.TestCase):
         fault, place, victim, _, _ = case
         if fault in WHOLE:
             self.assertNotIn("waited", err, case)
-        if fault == "lock" or (fault == "stop" and victim != 0):
+        if fault in ("lock", "loader") or (fault == "stop" and victim != 0):
             operation = r"rank \d has waited \d+ s in number \d+( of the group of ranks 1, 2, 3)?, (all-reduce|barrier)"
             self.assertRegex(err, rf"(?m)^rh_comm: {operation}.*; it waited for rank {victim} at", case)
 
@@ -113,18 +120,21 @@ class Faults(unittest.TestCase):
         findings = [item for item in trace["findings"] if item["kind"] != "open-message"]
         if fault in WHOLE:
             self.assertEqual(findings, [], case)
+            if fault == "link":
+                self.assertGreater(trace["pace"]["transfer"], 0.25, (case, trace["pace"]))
             self.assertEqual(trace["pace"].get("slow"), victim if fault == "slow" else None, (case, trace["pace"]))
         elif fault in ("missing", "order", "shape", "type"):
             self.assertEqual((findings[0]["kind"], findings[0]["ranks"]), ("differs", [victim]), (case, findings))
-        elif fault in ("lock", "stop", "kill", "exit"):
+        elif fault in HANGS + ("kill", "exit", "skip"):
             own = [item for item in findings if item["kind"] == "missing" and victim in item["ranks"]
                    and (item["group"] == "0") == (place == "world")]
-            self.assertFalse(trace["ranks"][victim]["left"], case)
+            if fault != "skip":
+                self.assertFalse(trace["ranks"][victim]["left"], case)
             # after a death others may have ended before they came there, some or all
-            if own or fault in ("lock", "stop"):
+            if own or fault in HANGS + ("skip",):
                 # two operations a step, of the world and of the group
                 self.assertEqual([item["number"] for item in own], [2 * step - 1], (case, findings))
-            if fault in ("lock", "stop"):
+            if fault in HANGS + ("skip",):
                 self.assertEqual(own[0]["ranks"], [victim], (case, findings))
 
     def check_all(self, cases):
@@ -137,7 +147,8 @@ class Faults(unittest.TestCase):
 
     @unittest.skipIf(SEEDS, "the seeds have them")
     def test_each(self):
-        groups = [("lock", 2, 5, "off"), ("stop", 3, 2, "on"), ("order", 2, 4, "off"), ("kill", 1, 7, "off")]
+        groups = [("lock", 2, 5, "off"), ("stop", 3, 2, "on"), ("order", 2, 4, "off"), ("kill", 1, 7, "off"),
+                  ("skip", 2, 6, "on")]
         self.check_all([(fault, "world", 1, 3, "on") for fault in FAULTS]
                        + [(fault, "group", *rest) for fault, *rest in groups]
                        + [("lock", "world", 0, 6, "on"), ("stop", "world", 0, 2, "on")])

@@ -12,7 +12,7 @@ from support import LIMIT, Place, job, main, wait_for
 
 LIBRARY, SOURCE = sys.argv[2], sys.argv[3]
 VERDICT = re.compile(r"job j: rank 1 did not come to number (\d+), barrier; rank 0 has waited (\d+)\.\d+ s there; "
-                     r"rank 1 \(process (\d+)\) (.+)")
+                     r"(?:rank 1 has given no sign of life for \d+\.\d+ s; )?rank 1 \(process (\d+)\) (.+)")
 ENDED = "job j: goes on: rank 1 has come"
 # Rank 1 does something else after five barriers. Once there is a file "end", rank 0 says at which barrier all end.
 RANK = """import fcntl, os, random, signal, sys, time, roundhouse

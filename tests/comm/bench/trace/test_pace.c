@@ -220,6 +220,43 @@ static void test_pace__of_traces(void **state)
 	assert_int_equal(pace.late, RH_COMM_NO_RANK);
 }
 
+/* A barrier of the world, before which ranks 1 and 2 were in an operation of a group. Rank 2 was released late. */
+static void test_pace__who_comes_late_because_it_waited_elsewhere(void **state)
+{
+	enum { STEPS_HERE = 40, OPS = 2 * STEPS_HERE };
+	static struct rh_trace_op ops[3][OPS];
+	static const struct rh_trace_op *byno[3][OPS];
+	struct rh_trace_rank ranks[3];
+	struct rh_pace pace;
+
+	(void)state;
+	for (int32_t rank = 0; rank < 3; rank++) {
+		ranks[rank] = (struct rh_trace_rank){.rank = rank, .world = 3, .ops = ops[rank], .byno = byno[rank]};
+		for (size_t step = 0; step < STEPS_HERE; step++) {
+			int64_t at = 1000 * (int64_t)step;
+
+			if (rank > 0)
+				ops[rank][ranks[rank].count++] = (struct rh_trace_op){.group = 7,
+				                                                      .number = step + 1,
+				                                                      .begun = at + 500,
+				                                                      .ended = at + (rank == 2 ? 900 : 700),
+				                                                      .state = 3};
+			byno[rank][ranks[rank].collectives++] = &ops[rank][ranks[rank].count];
+			ops[rank][ranks[rank].count++] = (struct rh_trace_op){.number = step + 1,
+			                                                      .begun = at + (rank == 2   ? 900
+			                                                                     : rank == 1 ? 700
+			                                                                                 : 500),
+			                                                      .ended = at + 950,
+			                                                      .state = 3,
+			                                                      .what = 1};
+		}
+	}
+	assert_int_equal(rh_pace_of(ranks, 3, &pace), 0);
+	assert_int_equal(pace.rounds, STEPS_HERE - 1);
+	assert_int_equal(pace.late, RH_COMM_NO_RANK);
+	assert_true(pace.transfer > 0.4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_pace__a_rank_that_comes_early_names_nobody),
 		cmocka_unit_test(test_pace__few_operations_are_not_judged),
 		cmocka_unit_test(test_pace__of_traces),
+		cmocka_unit_test(test_pace__who_comes_late_because_it_waited_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

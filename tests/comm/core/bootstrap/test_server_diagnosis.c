@@ -282,6 +282,31 @@ static void test_server_diagnosis__what_the_culprit_does_instead(void **state)
 	}
 }
 
+/* Rank 0, which reports it, waits alone, and the others wait for it elsewhere; or rank 1 waits with it. */
+static void test_server_diagnosis__where_ranks_wait_for_each_other(void **state)
+{
+	(void)state;
+	for (int32_t here = 1; here <= 2; here++) {
+		struct rh_comm_answer late = answer_of(NUMBER - 1, RH_COMM_SUM);
+		struct world world;
+		struct rh_comm_end end;
+
+		late.latest = (struct rh_comm_latest){.what = RH_COMM_BARRIER, .number = 3, .open = 1, .ago = 9100000};
+		world_open(&world);
+		time_out(&world);
+		for (int32_t rank = 0; rank < WORLD; rank++) {
+			if (rank < here)
+				answer(&world, rank, NUMBER, RH_COMM_SUM);
+			else
+				rh_comm_server_on_answer(&world.server, &world.peers[rank], (const uint8_t *)&late, sizeof(late));
+		}
+		end = take_end(&world);
+		assert_int_equal(end.rank, here == 1 ? 0 : 2);
+		assert_int_equal(strstr(end.text, "; more wait there, for rank 0, which has left that out") != NULL, here == 1);
+		world_close(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_server_diagnosis__rank_0_is_not_stopped),
 		cmocka_unit_test(test_server_diagnosis__members_name_their_group),
 		cmocka_unit_test(test_server_diagnosis__what_the_culprit_does_instead),
+		cmocka_unit_test(test_server_diagnosis__where_ranks_wait_for_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
