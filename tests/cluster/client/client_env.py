@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published Python client of Training Operator V1, unmodified, in an environment of its own.
+"""A published Python client, unmodified, in an environment of its own: that of Training Operator V1, or Kubeflow
+Trainer's.
 
 It is made once, with pip, in ~/.cache/roundhouse/env-client-HASH; the hash is that of what it holds and of the Python.
 """
@@ -12,7 +13,8 @@ import shutil
 import subprocess
 import sys
 
-REQUIREMENTS = ("kubeflow-training==1.9.4",)
+V1 = ("kubeflow-training==1.9.4",)
+TRAINER = ("kubeflow==0.5.0", "kubeflow-trainer-api==2.3.0")
 READY = ".roundhouse-ready"
 SKIPPED = 77
 
@@ -21,13 +23,13 @@ class Missing(Exception):
     """Why the client is not to be had."""
 
 
-def folder():
+def folder(requirements):
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    digest = hashlib.sha256("\n".join([*REQUIREMENTS, platform.python_version()]).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join([*requirements, platform.python_version()]).encode()).hexdigest()
     return pathlib.Path(cache) / "roundhouse" / f"env-client-{digest[:12]}"
 
 
-def make(place):
+def make(place, requirements):
     """Two tests that start at once make it once."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with open(place.with_suffix(".lock"), "w", encoding="utf-8") as lock:
@@ -39,34 +41,34 @@ def make(place):
             subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True, capture_output=True,
                            text=True)
             subprocess.run([str(place / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check",
-                            *REQUIREMENTS],
+                            *requirements],
                            check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
             shutil.rmtree(place, ignore_errors=True)
             lines = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
             why = lines[-1] if lines else error
-            raise Missing(f"{', '.join(REQUIREMENTS)} could not be installed: {why}") from error
+            raise Missing(f"{', '.join(requirements)} could not be installed: {why}") from error
         (place / READY).touch()
 
 
-def python():
+def python(requirements):
     """-> the path of the environment's Python, which is made where it is not there yet; raises Missing."""
-    place = folder()
+    place = folder(requirements)
     if not (place / READY).exists():
-        make(place)
+        make(place, requirements)
     return place / "bin" / "python"
 
 
-def is_inside():
-    return pathlib.Path(sys.prefix) == folder()
+def is_inside(requirements):
+    return pathlib.Path(sys.prefix) == folder(requirements)
 
 
-def enter():
+def enter(requirements=V1):
     """Go on as the environment's Python, with the same arguments; where there is none, the test counts as skipped."""
-    if is_inside():
+    if is_inside(requirements):
         return
     try:
-        there = str(python())
+        there = str(python(requirements))
     except Missing as reason:
         print(f"SKIPPED: {reason}", flush=True)
         sys.exit(SKIPPED)

@@ -78,6 +78,22 @@ class Cluster(Jobs):
                                                                             "trainingruntimes"],
                        "verbs": ["get", "list", "watch"]}, rules)
 
+    def test_objects_of_clients(self):
+        """What Trainer's clients and its users' bindings find under Trainer's names, where the plugin is allowed."""
+        mine = {("ConfigMap", "kubeflow-trainer-public"), ("Role", "kubeflow-trainer-public"),
+                ("RoleBinding", "kubeflow-trainer-public"), ("ClusterRole", "kubeflow-trainer-admin"),
+                ("ClusterRole", "kubeflow-trainer-edit"), ("ClusterRole", "kubeflow-trainer-view")}
+        for allow, words, wanted in (
+                ("", [], set()), ("allow = trainer", [], mine),
+                ("allow = trainer", ["--namespaced", "-n", "team"], {one for one in mine if one[0] != "ClusterRole"})):
+            made = {(item["kind"], item["metadata"]["name"]): item for item in self.ask(allow, "manifests", *words)}
+            self.assertEqual({key for key in made if "trainer" in key[1] and key[0] != "CustomResourceDefinition"},
+                             wanted, (allow, words))
+            self.assertFalse([item for item in made.values() if "x-roundhouse" in item])
+            for kind, name in wanted:
+                self.assertEqual(made[kind, name]["metadata"].get("namespace"),
+                                 None if kind == "ClusterRole" else words[-1] if words else "roundhouse")
+
 
 class Merge(Jobs):
     def patched(self, before, *patches):

@@ -81,9 +81,14 @@ static char *manifests_fill(const struct manifests_wish *wish)
 static bool manifests_is_wanted(const struct manifests_wish *wish, const struct rh_json *object)
 {
 	const char *when = rh_json_string_at(object, MANIFESTS_OURS ".when");
+	const char *group = rh_json_string_at(object, MANIFESTS_OURS ".group");
 
-	if ((rh_json_at(object, MANIFESTS_OURS ".plugin") != NULL) != (wish->plugin != NULL))
+	if (group) {
+		if (!rh_manifests_has_group(wish->host, group))
+			return false;
+	} else if ((rh_json_at(object, MANIFESTS_OURS ".plugin") != NULL) != (wish->plugin != NULL)) {
 		return false;
+	}
 	if (!when)
 		return true;
 	if (strcmp(when, "monitor") == 0)

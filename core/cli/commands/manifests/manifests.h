@@ -34,6 +34,8 @@ int rh_manifests_plugin_rules(const struct rh_host *host, struct rh_json **ret_r
  * @return as above
  */
 int rh_manifests_user_rules(const struct rh_host *host, bool edit, struct rh_json **ret_rules, struct rh_error *err);
+/** @return whether @p host has a kind of API group @p group */
+bool rh_manifests_has_group(const struct rh_host *host, const char *group);
 /**
  * Check the values of --plugin-image, NAME=IMAGE: a plugin of that name must be ready in @p host, because its kinds'
  * definitions and rights are printed, too.

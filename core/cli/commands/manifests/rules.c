@@ -141,6 +141,11 @@ static bool rules_group_has(const struct rh_host *host, const char *group, const
 	return false;
 }
 
+bool rh_manifests_has_group(const struct rh_host *host, const char *group)
+{
+	return rules_group_has(host, group, "");
+}
+
 static int rules_add_kinds(const struct rh_host *host, const char *group, const struct rules_kinds *row,
                            struct rh_json *rules)
 {
