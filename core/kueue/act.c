@@ -155,7 +155,8 @@ static int act_priority(const struct rh_kueue_entry *entry, struct rh_kueue_prio
 /* Make the Workload, or change what it asks for. */
 static void act_ask(struct rh_kueue_entry *entry, enum rh_kueue_action action)
 {
-	const struct rh_kueue_owner owner = {entry->kind, entry->namespace_, entry->name, entry->uid};
+	const struct rh_kueue_owner owner = {entry->kind, entry->namespace_, entry->name, entry->uid,
+	                                     entry->workload_revision};
 	struct rh_request request = {.verb = RH_VERB_PATCH, .resource = &rh_kueue_workloads};
 	struct rh_kueue_priority priority;
 
@@ -200,6 +201,8 @@ static void act_on_workload(struct rh_kueue_entry *entry, enum rh_kueue_action a
 		request.body = rh_kueue_patch_release(entry->workload, entry->kueue->now);
 	} else if (action == RH_KUEUE_REPORT) {
 		request.body = rh_kueue_patch_report(entry->workload, entry->kueue->now);
+	} else if (action == RH_KUEUE_RECLAIM) {
+		request.body = rh_kueue_patch_reclaim(entry->succeeded);
 	} else if (action == RH_KUEUE_FINISH) {
 		request.body = rh_kueue_patch_finish(entry->workload, entry->success, entry->message, entry->kueue->now);
 	} else if (action == RH_KUEUE_UNLOCK) {
@@ -247,6 +250,7 @@ bool rh_kueue_act(struct rh_kueue_entry *entry)
 	case RH_KUEUE_UNLOCK:
 	case RH_KUEUE_RELEASE:
 	case RH_KUEUE_REPORT:
+	case RH_KUEUE_RECLAIM:
 	case RH_KUEUE_FINISH:
 		act_on_workload(entry, action);
 		break;

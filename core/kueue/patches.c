@@ -111,7 +111,9 @@ struct rh_json *rh_kueue_patch_release(const struct rh_json *workload, int64_t n
 	size_t count = rh_kueue_condition(workload, "PodsReady") ? 4 : 3;
 	rh_auto(json) patch = patches_status(workload, expected, count, now);
 
-	if (!patch || rh_json_set(rh_json_get(patch, "status"), "admission", rh_json_new_null()) < 0)
+	/* all replicas run again, also those that had succeeded */
+	if (!patch || rh_json_set(rh_json_get(patch, "status"), "admission", rh_json_new_null()) < 0 ||
+	    rh_json_set(rh_json_get(patch, "status"), "reclaimablePods", rh_json_new_null()) < 0)
 		return NULL;
 	return rh_take(patch);
 }
@@ -129,6 +131,16 @@ struct rh_json *rh_kueue_patch_report(const struct rh_json *workload, int64_t no
 	                                           "All pods reached readiness and the workload is running"};
 
 	return patches_status(workload, &expected, 1, now);
+}
+
+struct rh_json *rh_kueue_patch_reclaim(const struct rh_json *succeeded)
+{
+	rh_auto(json) patch = rh_json_new_object();
+	struct rh_json *status = patches_ensure(patch, "status");
+
+	if (!status || rh_json_set(status, "reclaimablePods", rh_json_copy(succeeded)) < 0)
+		return NULL;
+	return rh_take(patch);
 }
 
 struct rh_json *rh_kueue_patch_unlock(const struct rh_json *workload)

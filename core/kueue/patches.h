@@ -20,6 +20,8 @@ struct rh_json *rh_kueue_patch_release(const struct rh_json *workload, int64_t n
 struct rh_json *rh_kueue_patch_finish(const struct rh_json *workload, bool success, const char *message, int64_t now);
 /** @return that of a Workload whose pods are ready */
 struct rh_json *rh_kueue_patch_report(const struct rh_json *workload, int64_t now);
+/** @return that of a Workload whose replicas in @p succeeded (rh_kueue_reclaim_read()) need no quota any more */
+struct rh_json *rh_kueue_patch_reclaim(const struct rh_json *succeeded);
 /** @return that of a Workload without our finalizer */
 struct rh_json *rh_kueue_patch_unlock(const struct rh_json *workload);
 

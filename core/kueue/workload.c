@@ -152,16 +152,24 @@ int rh_kueue_wish_read(const struct rh_job *job, struct rh_kueue_wish *ret_wish)
 	return 0;
 }
 
+static uint32_t workload_hash(const char *text)
+{
+	return (uint32_t)rh_hash(text, strlen(text));
+}
+
 char *rh_kueue_workload_name(const struct rh_kueue_owner *owner)
 {
 	char lower[RH_NAME_SIZE], text[WORKLOAD_NAME_MAX + 1];
+	rh_auto_free char *source = owner->after > 0 ? rh_asprintf("%s/%" PRIu64, owner->uid, owner->after) : NULL;
 	size_t length;
 
+	if (owner->after > 0 && !source)
+		return NULL;
 	(void)snprintf(text, sizeof(text), "%s-%s", rh_name_lower(owner->kind->kind, lower), owner->name);
 	length = strlen(text);
 	while (length > 0 && (text[length - 1] == '.' || text[length - 1] == '-'))
 		length--;
-	return rh_asprintf("%.*s-%08" PRIx32, (int)length, text, (uint32_t)rh_hash(owner->uid, strlen(owner->uid)));
+	return rh_asprintf("%.*s-%08" PRIx32, (int)length, text, workload_hash(source ? source : owner->uid));
 }
 
 static int workload_put_priority(const struct rh_kueue_priority *priority, struct rh_json *spec)

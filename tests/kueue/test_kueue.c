@@ -238,7 +238,43 @@ static void test_kueue__quota_goes_back_after_the_last_pod(void **state)
 	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending");
 }
 
-static void test_kueue__a_deleted_workload_is_made_again(void **state)
+/* @return how many replicas of its last pod set the Workload has given quota back for */
+static int64_t reclaimed(const struct queue_sim *queue, const char *job)
+{
+	int64_t count = 0;
+
+	(void)rh_json_integer(rh_json_at(workload(queue, job), "status.reclaimablePods[0].count"), &count);
+	return count;
+}
+
+static void test_kueue__who_has_succeeded_needs_no_quota(void **state)
+{
+	auto_queue queue = {0};
+
+	(void)state;
+	queue_open(&queue);
+	queue_create(&queue, "j", NULL);
+	admit(&queue, "j");
+	run_pair(&queue, "j-master-0", "j-worker-0");
+	assert_int_equal(reclaimed(&queue, "j"), 0);
+	sim_set_pod(&queue.sim, "j-worker-0", "Succeeded", 0, 0);
+	sim_settle(&queue.sim);
+	assert_int_equal(reclaimed(&queue, "j"), 1);
+	assert_string_equal(rh_json_string_at(workload(&queue, "j"), "status.reclaimablePods[0].name"), "worker");
+	/* after an eviction it runs again, and asks for all */
+	evict(&queue, "j");
+	sim_delete_pod(&queue.sim, "j-master-0", 0);
+	sim_settle(&queue.sim);
+	assert_false(is(&queue, "j", "QuotaReserved"));
+	assert_int_equal(reclaimed(&queue, "j"), 0);
+	admit(&queue, "j");
+	sim_wait(&queue.sim, 2);
+	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending");
+	assert_int_equal(reclaimed(&queue, "j"), 0);
+}
+
+/* The user's own suspend has all run again: the quota that was given back is asked for first. */
+static void test_kueue__who_runs_again_queues_again(void **state)
 {
 	auto_queue queue = {0};
 	rh_auto_free char *before = NULL;
@@ -247,7 +283,53 @@ static void test_kueue__a_deleted_workload_is_made_again(void **state)
 	queue_open(&queue);
 	queue_create(&queue, "j", NULL);
 	admit(&queue, "j");
+	run_pair(&queue, "j-master-0", "j-worker-0");
+	sim_set_pod(&queue.sim, "j-worker-0", "Succeeded", 0, 0);
+	sim_settle(&queue.sim);
 	before = rh_strdup(rh_json_string_at(workload(&queue, "j"), "metadata.uid"));
+	sim_patch(&queue.sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
+	sim_settle(&queue.sim);
+	sim_delete_pod(&queue.sim, "j-master-0", 0);
+	sim_settle(&queue.sim);
+	sim_wait(&queue.sim, 2);
+	sim_wait(&queue.sim, 2);
+	assert_non_null(workload(&queue, "j"));
+	sim_assert(&queue.sim, "j", "Created Suspended | ");
+	assert_string_not_equal(rh_json_string_at(workload(&queue, "j"), "metadata.uid"), before);
+	assert_false(is(&queue, "j", "QuotaReserved"));
+}
+
+/* A failure would start also those again that have succeeded. */
+static void test_kueue__a_job_that_restarts_as_a_whole_keeps_its_quota(void **state)
+{
+	auto_queue queue = {0};
+
+	(void)state;
+	queue_open(&queue);
+	sim_create(&queue.sim, queued_job("j", NULL,
+	                                  "{'metadata':{'labels':{'" RH_LABEL_QUEUE
+	                                  "':'q'},'annotations':{'" RH_ANNOTATION_RESTART "':'job'}}}"));
+	sim_settle(&queue.sim);
+	admit(&queue, "j");
+	run_pair(&queue, "j-master-0", "j-worker-0");
+	sim_set_pod(&queue.sim, "j-worker-0", "Succeeded", 0, 0);
+	sim_settle(&queue.sim);
+	assert_int_equal(reclaimed(&queue, "j"), 0);
+}
+
+/* Under another name, or Kueue may take it for the former. */
+static void test_kueue__a_deleted_workload_is_made_again(void **state)
+{
+	auto_queue queue = {0};
+	rh_auto_free char *before = NULL;
+	rh_auto_free char *name = NULL;
+
+	(void)state;
+	queue_open(&queue);
+	queue_create(&queue, "j", NULL);
+	admit(&queue, "j");
+	before = rh_strdup(rh_json_string_at(workload(&queue, "j"), "metadata.uid"));
+	name = rh_strdup(rh_json_string_at(workload(&queue, "j"), "metadata.name"));
 	write_workload(&queue, "j", RH_VERB_DELETE, NULL);
 	/* it stays until the pods are gone */
 	assert_non_null(rh_json_at(workload(&queue, "j"), "metadata.deletionTimestamp"));
@@ -256,6 +338,7 @@ static void test_kueue__a_deleted_workload_is_made_again(void **state)
 	sim_settle(&queue.sim);
 	sim_wait(&queue.sim, 2);
 	assert_string_not_equal(rh_json_string_at(workload(&queue, "j"), "metadata.uid"), before);
+	assert_string_not_equal(rh_json_string_at(workload(&queue, "j"), "metadata.name"), name);
 	sim_assert(&queue.sim, "j", "Created Suspended | ");
 }
 
@@ -444,6 +527,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kueue__a_job_runs_while_its_workload_is_admitted),
 		cmocka_unit_test(test_kueue__quota_goes_back_after_the_last_pod),
+		cmocka_unit_test(test_kueue__who_has_succeeded_needs_no_quota),
+		cmocka_unit_test(test_kueue__who_runs_again_queues_again),
+		cmocka_unit_test(test_kueue__a_job_that_restarts_as_a_whole_keeps_its_quota),
 		cmocka_unit_test(test_kueue__a_deleted_workload_is_made_again),
 		cmocka_unit_test(test_kueue__a_deleted_job_lets_its_workload_go),
 		cmocka_unit_test(test_kueue__a_change_asks_anew),
