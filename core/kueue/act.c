@@ -103,12 +103,15 @@ static void act_submit(struct rh_kueue_entry *entry, enum rh_kueue_action action
 
 static void act_on_job(struct rh_kueue_entry *entry, enum rh_kueue_action action, const char *note)
 {
+	const struct rh_kueue_part *part = &entry->wish.part;
 	rh_auto_free char *api_version = rh_asprintf("%s/%s", entry->kind->group, entry->kind->version);
 	const struct rh_resource resource = {api_version, entry->kind->kind, entry->kind->plural};
 	struct rh_request request = {.verb = RH_VERB_PATCH, .resource = &resource, .name = entry->name, .uid = entry->uid};
 
-	if (api_version)
-		request.body = rh_kueue_patch_job(entry->kind, action == RH_KUEUE_SUSPEND, note);
+	if (api_version && note)
+		request.body = rh_kueue_patch_resume(entry->kind, part, note, rh_kueue_part_admitted(part, entry->workload));
+	else if (api_version)
+		request.body = rh_kueue_patch_suspend(entry->kind, part);
 	act_submit(entry, action, &request);
 }
 
@@ -119,7 +122,7 @@ static void act_resume(struct rh_kueue_entry *entry)
 	rh_auto_free char *note = NULL;
 	struct rh_error err = {0};
 
-	if (rh_kueue_note(entry->workload, flavors, &note, &err) < 0) {
+	if (rh_kueue_note(entry->workload, flavors, &entry->wish.part, &note, &err) < 0) {
 		act_back_off(entry);
 		act_set_problem(entry, err.message);
 		return;

@@ -106,7 +106,8 @@ static int admission_pod_set(const struct rh_json *workload, const struct rh_jso
 	return 0;
 }
 
-int rh_kueue_note(const struct rh_json *workload, const struct rh_map *flavors, char **ret_text, struct rh_error *err)
+int rh_kueue_note(const struct rh_json *workload, const struct rh_map *flavors, const struct rh_kueue_part *part,
+                  char **ret_text, struct rh_error *err)
 {
 	const char *uid = rh_json_string_at(workload, "metadata.uid");
 	rh_auto(json) note = rh_json_new_object();
@@ -126,6 +127,9 @@ int rh_kueue_note(const struct rh_json *workload, const struct rh_map *flavors, 
 		if (rh_json_append(sets, set) < 0)
 			return rh_fail_oom(err);
 	}
+	if (rh_kueue_part_admitted(part, workload) < part->asked &&
+	    rh_kueue_part_note(part, rh_kueue_part_admitted(part, workload), note) < 0)
+		return rh_fail_oom(err);
 	*ret_text = rh_json_text(note);
 	return *ret_text ? 0 : rh_fail_oom(err);
 }

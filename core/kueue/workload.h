@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "job/job.h"
+#include "kueue/part.h"
 #include "store/store.h"
 
 /** The resource of Workloads. */
@@ -30,6 +31,7 @@ struct rh_kueue_wish {
 	char *pod_sets;       /**< JSON */
 	char hash[17];        /**< of these, and of the time */
 	int64_t most_seconds; /**< it may run; 0: no limit */
+	struct rh_kueue_part part;
 };
 
 /** @return whether jobs of @p kind can be queued: they can be suspended, and all their pods are the engine's */

@@ -256,6 +256,26 @@ class Queued(Base):
         support.wait_for("all end", lambda: all("Succeeded" in self.conditions(one) for one in self.jobs().values()))
         self.assert_nothing_counted(self.jobs()["early"])
 
+    def test_partial(self):
+        """A job that says with how many workers it runs at least gets those that there is room for."""
+        self.create(job("first", 0))
+        self.wait_running("first", 1)
+        fewer = job("fewer", 5)
+        fewer["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "2"}
+        self.create(fewer)
+        self.wait_running("fewer", 3)
+        self.assertEqual(self.jobs()["fewer"]["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"], 2)
+        self.assertEqual(self.workloads()["fewer"]["spec"]["podSets"][1]["count"], 5)
+        self.assertEqual(self.workloads()["fewer"]["spec"]["podSets"][1]["minCount"], 2)
+        self.patch_workload("fewer", {"spec": {"active": False}})
+        self.wait_waiting("fewer")
+        self.assertEqual(self.jobs()["fewer"]["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"], 5)
+        wrong = job("wrong", 1)
+        wrong["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "two"}
+        self.create(wrong)
+        support.wait_for("it says what is wrong", lambda: "minCount" in self.condition(
+            self.jobs()["wrong"], "Stalled").get("message", ""))
+
     def test_restarted(self):
         """A controller that starts again finds who runs and who waits, and changes nothing."""
         self.create(job("runs", 2))

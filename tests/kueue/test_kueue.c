@@ -317,6 +317,84 @@ static void test_kueue__a_job_that_restarts_as_a_whole_keeps_its_quota(void **st
 	assert_int_equal(reclaimed(&queue, "j"), 0);
 }
 
+/* @return the number at @p path of @p object; -1: there is none */
+static int64_t number(const struct rh_json *object, const char *path)
+{
+	int64_t value = -1;
+
+	(void)rh_json_integer(rh_json_at(object, path), &value);
+	return value;
+}
+
+static void admit_workers(struct queue_sim *queue, const char *job, int count)
+{
+	rh_auto_free char *patch = rh_asprintf(
+		"{'status':{'admission':{'clusterQueue':'c','podSetAssignments':[{'name':'master','count':1,"
+		"'flavors':{'cpu':'f'}},{'name':'worker','count':%d,'flavors':{'cpu':'f'}}]},'conditions':[" CONDITION(
+			"QuotaReserved", "True") "," CONDITION("Admitted", "True") "," CONDITION("Evicted", "False") "]}}",
+		count);
+
+	write_workload(queue, job, RH_VERB_PATCH_STATUS, patch);
+	sim_wait(&queue->sim, 2);
+}
+
+#define WORKERS "spec.pytorchReplicaSpecs.Worker.replicas"
+
+static void test_kueue__a_job_runs_with_fewer_workers(void **state)
+{
+	auto_queue queue = {0};
+
+	(void)state;
+	queue_open(&queue);
+	sim_create(&queue.sim,
+	           queued_job("j", NULL,
+	                      "{'metadata':{'labels':{'" RH_LABEL_QUEUE "':'q'},'annotations':{'" RH_ANNOTATION_QUEUE_LEAST
+	                      "':'1'}},'spec':{'pytorchReplicaSpecs':{'Worker':{'replicas':3}}}}"));
+	sim_settle(&queue.sim);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[1].count"), 3);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[1].minCount"), 1);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[0].minCount"), -1);
+	admit_workers(&queue, "j", 2);
+	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending, worker-1 Pending");
+	assert_int_equal(number(sim_job(&queue.sim, "j"), WORKERS), 2);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[1].count"), 3);
+	evict(&queue, "j");
+	sim_delete_pod(&queue.sim, "j-master-0", 0);
+	sim_delete_pod(&queue.sim, "j-worker-0", 0);
+	sim_delete_pod(&queue.sim, "j-worker-1", 0);
+	sim_settle(&queue.sim);
+	assert_int_equal(number(sim_job(&queue.sim, "j"), WORKERS), 3);
+	assert_false(is(&queue, "j", "QuotaReserved"));
+	admit_workers(&queue, "j", 3);
+	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending, worker-1 Pending, worker-2 Pending");
+	assert_int_equal(number(sim_job(&queue.sim, "j"), WORKERS), 3);
+}
+
+/* Who asks for another number while he runs with fewer queues for that one. */
+static void test_kueue__fewer_workers_are_changed(void **state)
+{
+	auto_queue queue = {0};
+
+	(void)state;
+	queue_open(&queue);
+	sim_create(&queue.sim,
+	           queued_job("j", NULL,
+	                      "{'metadata':{'labels':{'" RH_LABEL_QUEUE "':'q'},'annotations':{'" RH_ANNOTATION_QUEUE_LEAST
+	                      "':'1'}},'spec':{'pytorchReplicaSpecs':{'Worker':{'replicas':3}}}}"));
+	sim_settle(&queue.sim);
+	admit_workers(&queue, "j", 1);
+	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending");
+	sim_patch(&queue.sim, "j", "{'spec':{'pytorchReplicaSpecs':{'Worker':{'replicas':2}}}}");
+	sim_settle(&queue.sim);
+	sim_delete_pod(&queue.sim, "j-master-0", 0);
+	sim_delete_pod(&queue.sim, "j-worker-0", 0);
+	for (int i = 0; i < 3; i++)
+		sim_wait(&queue.sim, 2);
+	assert_int_equal(number(sim_job(&queue.sim, "j"), WORKERS), 2);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[1].count"), 2);
+	assert_null(sim_pod(&queue.sim, "j-worker-0"));
+}
+
 /* Under another name, or Kueue may take it for the former. */
 static void test_kueue__a_deleted_workload_is_made_again(void **state)
 {
@@ -530,6 +608,8 @@ int main(void)
 		cmocka_unit_test(test_kueue__who_has_succeeded_needs_no_quota),
 		cmocka_unit_test(test_kueue__who_runs_again_queues_again),
 		cmocka_unit_test(test_kueue__a_job_that_restarts_as_a_whole_keeps_its_quota),
+		cmocka_unit_test(test_kueue__a_job_runs_with_fewer_workers),
+		cmocka_unit_test(test_kueue__fewer_workers_are_changed),
 		cmocka_unit_test(test_kueue__a_deleted_workload_is_made_again),
 		cmocka_unit_test(test_kueue__a_deleted_job_lets_its_workload_go),
 		cmocka_unit_test(test_kueue__a_change_asks_anew),
