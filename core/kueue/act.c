@@ -122,7 +122,7 @@ static void act_resume(struct rh_kueue_entry *entry)
 	rh_auto_free char *note = NULL;
 	struct rh_error err = {0};
 
-	if (rh_kueue_note(entry->workload, flavors, &entry->wish.part, &note, &err) < 0) {
+	if (rh_kueue_note(entry->workload, flavors, &entry->wish, &note, &err) < 0) {
 		act_back_off(entry);
 		act_set_problem(entry, err.message);
 		return;

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "job/expansion.h"
 #include "job/kind.h"
+#include "kueue/topology.h"
 
 #define WORKLOAD_MANAGER_LABEL "app.kubernetes.io/managed-by"
 #define WORKLOAD_MANAGER "roundhouse"
@@ -115,7 +116,7 @@ static struct rh_json *workload_pod_sets(const struct rh_job *job, const struct 
 			continue;
 		if (!set || rh_json_set_string(set, "name", rh_name_lower(spec->type, lower)) < 0 ||
 		    workload_put_count(part, spec->replicas, set) < 0 || workload_put_template(spec->template_, set) < 0 ||
-		    rh_json_append(sets, rh_take(set)) < 0)
+		    rh_kueue_topology_ask(job, spec, set) < 0 || rh_json_append(sets, rh_take(set)) < 0)
 			return NULL;
 	}
 	return rh_take(sets);

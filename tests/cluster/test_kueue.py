@@ -46,6 +46,8 @@ class Kubelet(node_played.PlayedKubelet):
             self.send("DELETE", f"{self.path}/{name}?gracePeriodSeconds=0",
                       {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
                        "preconditions": {"uid": pod["metadata"]["uid"]}})
+        elif pod["spec"].get("schedulingGates"):
+            return
         elif not pod["spec"].get("nodeName"):
             self.send("POST", f"{self.path}/{name}/binding", {
                 "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "uid": pod["metadata"]["uid"]},
@@ -275,6 +277,31 @@ class Queued(Base):
         self.create(wrong)
         support.wait_for("it says what is wrong", lambda: "minCount" in self.condition(
             self.jobs()["wrong"], "Stalled").get("message", ""))
+
+    def test_topology(self):
+        """Pods that ask for it come into one rack: Kueue places each, and lets it be scheduled then."""
+        levels = ["rack", "kubernetes.io/hostname"]
+        self.api.create({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "racks"},
+                         "spec": {"levels": [{"nodeLabel": label} for label in levels]}},
+                        kueue.flavor("racked", nodeLabels={"racked": "yes"}, topologyName="racks"),
+                        kueue.cluster_queue("racked", "8", "racked"), kueue.local_queue("racked", "racked"))
+        room = {"cpu": "1", "memory": "1Gi", "pods": "9"}
+        for name, rack in (("a0", "a"), ("b0", "b"), ("b1", "b"), ("b2", "b")):
+            self.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {
+                "name": name, "labels": {"racked": "yes", "rack": rack, "kubernetes.io/hostname": name}}})
+            self.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
+                "capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}}, MERGE)
+            self.api.kubectl("taint", "node", name, "node.kubernetes.io/not-ready-", check=False)
+        near = job("near", 2, queue="racked")
+        near["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["metadata"] = {
+            "annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}}
+        self.create(near)
+        self.wait_running("near", 3)
+        workers = [pod["spec"] for name, pod in self.pods("near").items() if "worker" in name]
+        nodes = sorted(spec["nodeSelector"]["kubernetes.io/hostname"] for spec in workers)
+        self.assertTrue(set(nodes) < {"b0", "b1", "b2"} and len(set(nodes)) == 2, nodes)
+        self.assertEqual(self.workloads()["near"]["spec"]["podSets"][1]["topologyRequest"], {
+            "required": "rack", "podIndexLabel": "training.kubeflow.org/replica-index"})
 
     def test_restarted(self):
         """A controller that starts again finds who runs and who waits, and changes nothing."""

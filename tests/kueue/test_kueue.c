@@ -395,6 +395,37 @@ static void test_kueue__fewer_workers_are_changed(void **state)
 	assert_null(sim_pod(&queue.sim, "j-worker-0"));
 }
 
+/* Pods that Kueue places wait for it; those that asked for no topology say so. */
+static void test_kueue__pods_wait_for_their_place(void **state)
+{
+	auto_queue queue = {0};
+	const struct rh_json *pod;
+
+	(void)state;
+	queue_open(&queue);
+	sim_create(&queue.sim, queued_job("j", NULL,
+	                                  "{'metadata':{'labels':{'" RH_LABEL_QUEUE
+	                                  "':'q'}},'spec':{'pytorchReplicaSpecs':{'Worker':{'template':{'metadata':{"
+	                                  "'annotations':{'kueue.x-k8s.io/podset-required-topology':'rack'}}}}}}}"));
+	sim_settle(&queue.sim);
+	assert_string_equal(rh_json_string_at(workload(&queue, "j"), "spec.podSets[1].topologyRequest.required"), "rack");
+	assert_null(rh_json_at(workload(&queue, "j"), "spec.podSets[0].topologyRequest"));
+	write_workload(
+		&queue, "j", RH_VERB_PATCH_STATUS,
+		"{'status':{'admission':{'clusterQueue':'c','podSetAssignments':[{'name':'master','count':1,"
+		"'topologyAssignment':{'levels':['rack']}},{'name':'worker','count':1,'topologyAssignment':{'levels':['rack']}}"
+		"]},'conditions':[" CONDITION("QuotaReserved", "True") "," CONDITION("Admitted", "True") "]}}");
+	pod = sim_pod(&queue.sim, "j-worker-0");
+	assert_string_equal(rh_json_string_at(pod, "spec.schedulingGates[0].name"), "kueue.x-k8s.io/topology");
+	assert_string_equal(rh_json_string(rh_json_get(rh_json_at(pod, "metadata.annotations"), "kueue.x-k8s.io/workload")),
+	                    rh_json_string_at(workload(&queue, "j"), "metadata.name"));
+	assert_null(rh_json_get(rh_json_at(pod, "metadata.annotations"), "kueue.x-k8s.io/podset-unconstrained-topology"));
+	pod = sim_pod(&queue.sim, "j-master-0");
+	assert_string_equal(rh_json_string(rh_json_get(rh_json_at(pod, "metadata.annotations"),
+	                                               "kueue.x-k8s.io/podset-unconstrained-topology")),
+	                    "true");
+}
+
 /* Under another name, or Kueue may take it for the former. */
 static void test_kueue__a_deleted_workload_is_made_again(void **state)
 {
@@ -610,6 +641,7 @@ int main(void)
 		cmocka_unit_test(test_kueue__a_job_that_restarts_as_a_whole_keeps_its_quota),
 		cmocka_unit_test(test_kueue__a_job_runs_with_fewer_workers),
 		cmocka_unit_test(test_kueue__fewer_workers_are_changed),
+		cmocka_unit_test(test_kueue__pods_wait_for_their_place),
 		cmocka_unit_test(test_kueue__a_deleted_workload_is_made_again),
 		cmocka_unit_test(test_kueue__a_deleted_job_lets_its_workload_go),
 		cmocka_unit_test(test_kueue__a_change_asks_anew),
