@@ -41,9 +41,10 @@ static bool admitted_has(const struct rh_json *list, const struct rh_json *expec
 	return item;
 }
 
-int rh_admitted_add_tolerations(const struct rh_json *from, struct rh_json *object)
+/* Append those of @p from that the list @p key of @p object lacks. */
+static int admitted_add_list(const struct rh_json *from, struct rh_json *object, const char *key)
 {
-	struct rh_json *list = rh_json_size(from) > 0 ? rh_json_ensure_array(object, "tolerations") : NULL;
+	struct rh_json *list = rh_json_size(from) > 0 ? rh_json_ensure_array(object, key) : NULL;
 
 	if (!list)
 		return rh_json_size(from) > 0 ? RH_ENOMEM : 0;
@@ -52,6 +53,11 @@ int rh_admitted_add_tolerations(const struct rh_json *from, struct rh_json *obje
 			return RH_ENOMEM;
 	}
 	return 0;
+}
+
+int rh_admitted_add_tolerations(const struct rh_json *from, struct rh_json *object)
+{
+	return admitted_add_list(from, object, "tolerations");
 }
 
 int rh_admitted_decorate(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_json *pod)
@@ -70,7 +76,8 @@ int rh_admitted_decorate(const struct rh_job *job, const struct rh_replica_spec 
 	pod_spec = rh_json_ensure_object(pod, "spec");
 	if (!metadata || !pod_spec || rh_admitted_add_map(rh_json_get(set, "labels"), metadata, "labels") < 0 ||
 	    rh_admitted_add_map(rh_json_get(set, "annotations"), metadata, "annotations") < 0 ||
-	    rh_admitted_add_map(rh_json_get(set, "nodeSelector"), pod_spec, "nodeSelector") < 0)
+	    rh_admitted_add_map(rh_json_get(set, "nodeSelector"), pod_spec, "nodeSelector") < 0 ||
+	    admitted_add_list(rh_json_get(set, "schedulingGates"), pod_spec, "schedulingGates") < 0)
 		return RH_ENOMEM;
 	return rh_admitted_add_tolerations(rh_json_get(set, "tolerations"), pod_spec);
 }

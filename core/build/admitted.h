@@ -4,7 +4,8 @@
  * @brief What the pods of a job get from its admission by Kueue: where they may run, and what marks them.
  *
  * The job has it in the annotation RH_ANNOTATION_ADMITTED, which core/kueue writes: {"workload": UID, "admission":
- * HASH, "podSets": [{"name", "nodeSelector", "tolerations", "labels", "annotations"}]}. The name of a pod set is that
+ * HASH, "podSets": [{"name", "nodeSelector", "tolerations", "labels", "annotations",
+ * "schedulingGates"}]}. The name of a pod set is that
  * of a replica type in small letters.
  */
 #ifndef RH_BUILD_ADMITTED_H

@@ -103,12 +103,15 @@ static void act_submit(struct rh_kueue_entry *entry, enum rh_kueue_action action
 
 static void act_on_job(struct rh_kueue_entry *entry, enum rh_kueue_action action, const char *note)
 {
+	const struct rh_kueue_part *part = &entry->wish.part;
 	rh_auto_free char *api_version = rh_asprintf("%s/%s", entry->kind->group, entry->kind->version);
 	const struct rh_resource resource = {api_version, entry->kind->kind, entry->kind->plural};
 	struct rh_request request = {.verb = RH_VERB_PATCH, .resource = &resource, .name = entry->name, .uid = entry->uid};
 
-	if (api_version)
-		request.body = rh_kueue_patch_job(entry->kind, action == RH_KUEUE_SUSPEND, note);
+	if (api_version && note)
+		request.body = rh_kueue_patch_resume(entry->kind, part, note, rh_kueue_part_admitted(part, entry->workload));
+	else if (api_version)
+		request.body = rh_kueue_patch_suspend(entry->kind, part);
 	act_submit(entry, action, &request);
 }
 
@@ -119,7 +122,7 @@ static void act_resume(struct rh_kueue_entry *entry)
 	rh_auto_free char *note = NULL;
 	struct rh_error err = {0};
 
-	if (rh_kueue_note(entry->workload, flavors, &note, &err) < 0) {
+	if (rh_kueue_note(entry->workload, flavors, &entry->wish, &note, &err) < 0) {
 		act_back_off(entry);
 		act_set_problem(entry, err.message);
 		return;
@@ -155,7 +158,8 @@ static int act_priority(const struct rh_kueue_entry *entry, struct rh_kueue_prio
 /* Make the Workload, or change what it asks for. */
 static void act_ask(struct rh_kueue_entry *entry, enum rh_kueue_action action)
 {
-	const struct rh_kueue_owner owner = {entry->kind, entry->namespace_, entry->name, entry->uid};
+	const struct rh_kueue_owner owner = {entry->kind, entry->namespace_, entry->name, entry->uid,
+	                                     entry->workload_revision};
 	struct rh_request request = {.verb = RH_VERB_PATCH, .resource = &rh_kueue_workloads};
 	struct rh_kueue_priority priority;
 
@@ -200,6 +204,8 @@ static void act_on_workload(struct rh_kueue_entry *entry, enum rh_kueue_action a
 		request.body = rh_kueue_patch_release(entry->workload, entry->kueue->now);
 	} else if (action == RH_KUEUE_REPORT) {
 		request.body = rh_kueue_patch_report(entry->workload, entry->kueue->now);
+	} else if (action == RH_KUEUE_RECLAIM) {
+		request.body = rh_kueue_patch_reclaim(entry->succeeded);
 	} else if (action == RH_KUEUE_FINISH) {
 		request.body = rh_kueue_patch_finish(entry->workload, entry->success, entry->message, entry->kueue->now);
 	} else if (action == RH_KUEUE_UNLOCK) {
@@ -247,6 +253,7 @@ bool rh_kueue_act(struct rh_kueue_entry *entry)
 	case RH_KUEUE_UNLOCK:
 	case RH_KUEUE_RELEASE:
 	case RH_KUEUE_REPORT:
+	case RH_KUEUE_RECLAIM:
 	case RH_KUEUE_FINISH:
 		act_on_workload(entry, action);
 		break;

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "build/admitted.h"
 #include "job/values/names.h"
+#include "kueue/topology.h"
 
 const struct rh_json *rh_kueue_condition(const struct rh_json *workload, const char *type)
 {
@@ -90,10 +91,6 @@ static int admission_pod_set(const struct rh_json *workload, const struct rh_jso
 	struct rh_json *labels = set ? rh_json_ensure_object(set, "labels") : NULL;
 	int r;
 
-	if (rh_json_get(assignment, "topologyAssignment"))
-		return rh_fail(
-			err, RH_EINVAL,
-			"its admission places pods by a topology, which is not served; use a flavor without topologyName");
 	if (!name || !labels || rh_json_set_string(set, "name", name) < 0 ||
 	    rh_json_set_string(labels, RH_LABEL_QUEUE_POD_SET, name) < 0)
 		return rh_fail_oom(err);
@@ -106,14 +103,18 @@ static int admission_pod_set(const struct rh_json *workload, const struct rh_jso
 	return 0;
 }
 
-int rh_kueue_note(const struct rh_json *workload, const struct rh_map *flavors, char **ret_text, struct rh_error *err)
+int rh_kueue_note(const struct rh_json *workload, const struct rh_map *flavors, const struct rh_kueue_wish *wish,
+                  char **ret_text, struct rh_error *err)
 {
+	const struct rh_kueue_part *part = &wish->part;
+	rh_auto(json) asked = NULL;
 	const char *uid = rh_json_string_at(workload, "metadata.uid");
 	rh_auto(json) note = rh_json_new_object();
 	char id[RH_KUEUE_ID_SIZE];
 	struct rh_json *sets = note ? rh_json_ensure_array(note, "podSets") : NULL;
 
-	if (!sets || !uid || rh_kueue_admission_id(workload, id) < 0 || rh_json_set_string(note, "workload", uid) < 0 ||
+	if (!sets || !uid || rh_json_parse(wish->pod_sets, strlen(wish->pod_sets), &asked, NULL) < 0 ||
+	    rh_kueue_admission_id(workload, id) < 0 || rh_json_set_string(note, "workload", uid) < 0 ||
 	    rh_json_set_string(note, "admission", id) < 0)
 		return rh_fail_oom(err);
 	for (const struct rh_json *assignment = rh_json_first(rh_json_at(workload, "status.admission.podSetAssignments"));
@@ -121,11 +122,17 @@ int rh_kueue_note(const struct rh_json *workload, const struct rh_map *flavors, 
 		struct rh_json *set = NULL;
 		int r = admission_pod_set(workload, assignment, flavors, &set, err);
 
+		if (r == 0 && rh_kueue_topology_note(workload, assignment, asked, set) < 0)
+			r = rh_fail_oom(err);
+
 		if (r < 0)
 			return r;
 		if (rh_json_append(sets, set) < 0)
 			return rh_fail_oom(err);
 	}
+	if (rh_kueue_part_admitted(part, workload) < part->asked &&
+	    rh_kueue_part_note(part, rh_kueue_part_admitted(part, workload), note) < 0)
+		return rh_fail_oom(err);
 	*ret_text = rh_json_text(note);
 	return *ret_text ? 0 : rh_fail_oom(err);
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "kueue/workload.h"
 
 /** Room for the text by which admissions of one Workload differ. */
 #define RH_KUEUE_ID_SIZE 17
@@ -23,10 +24,12 @@ bool rh_kueue_is(const struct rh_json *workload, const char *type);
  * or RH_ENOMEM */
 int rh_kueue_admission_id(const struct rh_json *workload, char ret_id[RH_KUEUE_ID_SIZE]);
 /**
- * Make the note of the admission of @p workload. @param flavors ResourceFlavors by name. @param[out] ret_text owned by
+ * Make the note of the admission of @p workload. @param flavors ResourceFlavors by name.
+ * @param wish what the job asks for. @param[out] ret_text owned by
  * the caller
  * @return 0, RH_EINVAL with the reason why the pods cannot be given what it says, or RH_ENOMEM
  */
-int rh_kueue_note(const struct rh_json *workload, const struct rh_map *flavors, char **ret_text, struct rh_error *err);
+int rh_kueue_note(const struct rh_json *workload, const struct rh_map *flavors, const struct rh_kueue_wish *wish,
+                  char **ret_text, struct rh_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 bool rh_kueue_may_run(const struct rh_kueue_facts *facts)
 {
 	return facts->workload && !facts->deleting && facts->same && !facts->ended && facts->reserved && facts->admitted &&
-	       !facts->evicted && facts->agreed;
+	       !facts->evicted && !facts->over && facts->agreed;
 }
 
 /* @return whether the Workload lets its job run, also when the job has no note of that yet */
@@ -41,7 +41,9 @@ static enum rh_kueue_action decide_granted(const struct rh_kueue_facts *facts)
 {
 	if (!facts->agreed || facts->suspend)
 		return RH_KUEUE_RESUME;
-	return facts->ready && !facts->reported ? RH_KUEUE_REPORT : RH_KUEUE_NOTHING;
+	if (facts->ready && !facts->reported)
+		return RH_KUEUE_REPORT;
+	return facts->spare ? RH_KUEUE_RECLAIM : RH_KUEUE_NOTHING;
 }
 
 /* No pod is left, and the job is suspended. */
@@ -57,6 +59,8 @@ static enum rh_kueue_action decide_stopped(const struct rh_kueue_facts *facts)
 		return RH_KUEUE_DELETE;
 	if (facts->evicted && facts->reserved)
 		return RH_KUEUE_RELEASE;
+	if (facts->over && facts->reserved)
+		return RH_KUEUE_DELETE;
 	return !facts->reserved && !(facts->same && facts->current) ? RH_KUEUE_UPDATE : RH_KUEUE_NOTHING;
 }
 

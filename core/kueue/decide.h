@@ -31,6 +31,8 @@ struct rh_kueue_facts {
 	bool evicted;  /**< was admitted, and the quota is expected back */
 	bool agreed;   /**< is admitted as the note of the job says */
 	bool reported; /**< says that the pods are ready */
+	bool spare;    /**< has quota for replicas that have succeeded */
+	bool over;     /**< has given back quota of replicas that run again */
 };
 
 /** What is to be done next. */
@@ -45,6 +47,7 @@ enum rh_kueue_action {
 	RH_KUEUE_SUSPEND, /**< remove the note from the job, and suspend it */
 	RH_KUEUE_RELEASE, /**< give the quota back */
 	RH_KUEUE_REPORT,  /**< say that the pods are ready */
+	RH_KUEUE_RECLAIM, /**< give the quota of replicas that have succeeded back */
 	RH_KUEUE_FINISH   /**< say that the job has finished */
 };
 

@@ -7,6 +7,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "job/status/conditions.h"
+#include "kueue/reclaim.h"
 #include "kueue/state.h"
 
 /* How often entries of jobs that are gone are looked for: only those without a Workload are found no other way. */
@@ -93,8 +94,9 @@ static int kueue_read_job(struct rh_kueue_entry *entry, const struct rh_job *job
 	int64_t active = 0;
 
 	rh_kueue_wish_deinit(&entry->wish);
-	if (rh_kueue_wish_read(job, &entry->wish) < 0 || kueue_read_note(entry, job) < 0 ||
-	    kueue_read_end(entry, &job->status) < 0)
+	rh_json_free(rh_take(entry->succeeded));
+	if (rh_kueue_wish_read(job, &entry->wish) < 0 || rh_kueue_reclaim_read(job, &entry->succeeded) < 0 ||
+	    kueue_read_note(entry, job) < 0 || kueue_read_end(entry, &job->status) < 0)
 		return RH_ENOMEM;
 	for (size_t i = 0; i < job->status.replica_count; i++)
 		active += (int64_t)job->status.replicas[i].active + job->status.replicas[i].succeeded;
@@ -113,7 +115,7 @@ void rh_kueue_changed(struct rh_kueue *kueue, const struct rh_engine_change *cha
 
 	if (!job || !rh_kueue_serves(job->kind) || !rh_job_is_ours(job))
 		return;
-	owner = (struct rh_kueue_owner){job->kind, job->namespace_, job->name, job->uid};
+	owner = (struct rh_kueue_owner){job->kind, job->namespace_, job->name, job->uid, 0};
 	entry = rh_map_get(kueue->entries, job->uid);
 	if (!entry && !rh_json_get(rh_json_at(job->object, "metadata.labels"), RH_LABEL_QUEUE))
 		return;

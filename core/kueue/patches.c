@@ -24,19 +24,35 @@ static struct rh_json *patches_ensure(struct rh_json *object, const char *path)
 	return object;
 }
 
-struct rh_json *rh_kueue_patch_job(const struct rh_kind *kind, bool suspend, const char *note)
+/* @param note NULL: it is removed */
+static struct rh_json *patches_job(const struct rh_kind *kind, const struct rh_kueue_part *part, const char *note,
+                                   int32_t replicas)
 {
 	rh_auto(json) patch = rh_json_new_object();
 	struct rh_json *annotations = patches_ensure(patch, "metadata.annotations");
 	struct rh_kind_path path;
-	struct rh_json *policy;
+	struct rh_json *policy, *type;
 
 	rh_kind_policy_path(kind, &path);
 	policy = patches_ensure(patch, path.text);
-	if (!annotations || !policy || rh_json_set_bool(policy, "suspend", suspend) < 0 ||
+	if (!annotations || !policy || rh_json_set_bool(policy, "suspend", !note) < 0 ||
 	    rh_json_set(annotations, RH_ANNOTATION_ADMITTED, note ? rh_json_new_string(note) : rh_json_new_null()) < 0)
 		return NULL;
-	return rh_take(patch);
+	if (!part->path || replicas == part->now)
+		return rh_take(patch);
+	type = patches_ensure(patch, part->path);
+	return type && rh_json_set_integer(type, "replicas", replicas) == 0 ? rh_take(patch) : NULL;
+}
+
+struct rh_json *rh_kueue_patch_suspend(const struct rh_kind *kind, const struct rh_kueue_part *part)
+{
+	return patches_job(kind, part, NULL, part->asked);
+}
+
+struct rh_json *rh_kueue_patch_resume(const struct rh_kind *kind, const struct rh_kueue_part *part, const char *note,
+                                      int32_t replicas)
+{
+	return patches_job(kind, part, note, replicas);
 }
 
 /* A condition to write. */
@@ -111,7 +127,9 @@ struct rh_json *rh_kueue_patch_release(const struct rh_json *workload, int64_t n
 	size_t count = rh_kueue_condition(workload, "PodsReady") ? 4 : 3;
 	rh_auto(json) patch = patches_status(workload, expected, count, now);
 
-	if (!patch || rh_json_set(rh_json_get(patch, "status"), "admission", rh_json_new_null()) < 0)
+	/* all replicas run again, also those that had succeeded */
+	if (!patch || rh_json_set(rh_json_get(patch, "status"), "admission", rh_json_new_null()) < 0 ||
+	    rh_json_set(rh_json_get(patch, "status"), "reclaimablePods", rh_json_new_null()) < 0)
 		return NULL;
 	return rh_take(patch);
 }
@@ -129,6 +147,16 @@ struct rh_json *rh_kueue_patch_report(const struct rh_json *workload, int64_t no
 	                                           "All pods reached readiness and the workload is running"};
 
 	return patches_status(workload, &expected, 1, now);
+}
+
+struct rh_json *rh_kueue_patch_reclaim(const struct rh_json *succeeded)
+{
+	rh_auto(json) patch = rh_json_new_object();
+	struct rh_json *status = patches_ensure(patch, "status");
+
+	if (!status || rh_json_set(status, "reclaimablePods", rh_json_copy(succeeded)) < 0)
+		return NULL;
+	return rh_take(patch);
 }
 
 struct rh_json *rh_kueue_patch_unlock(const struct rh_json *workload)

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "kueue/reclaim.h"
 
 uint64_t rh_kueue_revision(const struct rh_json *object)
 {
@@ -41,6 +42,7 @@ void rh_kueue_entry_free(struct rh_kueue_entry *entry)
 		entry->kueue->store->cancel(entry->kueue->store, entry->request);
 	rh_kueue_wish_deinit(&entry->wish);
 	rh_json_free(entry->workload);
+	rh_json_free(entry->succeeded);
 	rh_free(entry->message);
 	rh_free(entry->note_workload);
 	rh_free(entry->problem);
@@ -89,6 +91,7 @@ static void state_add_workload(const struct rh_kueue_entry *entry, struct rh_kue
 	const struct rh_json *workload = entry->workload;
 	const struct rh_json *finalizer = rh_json_first(rh_json_at(workload, "metadata.finalizers"));
 	const struct rh_json *annotations = rh_json_at(workload, "metadata.annotations");
+	const struct rh_json *reclaimed = rh_json_at(workload, "status.reclaimablePods");
 
 	while (finalizer && !rh_text_equal(rh_json_string(finalizer), RH_KUEUE_FINALIZER))
 		finalizer = rh_json_next(finalizer);
@@ -102,6 +105,8 @@ static void state_add_workload(const struct rh_kueue_entry *entry, struct rh_kue
 	facts->admitted = rh_kueue_is(workload, "Admitted");
 	facts->evicted = rh_kueue_is(workload, "Evicted");
 	facts->reported = rh_kueue_is(workload, "PodsReady");
+	facts->spare = rh_kueue_reclaim_exceeds(entry->succeeded, reclaimed);
+	facts->over = rh_kueue_reclaim_exceeds(reclaimed, entry->succeeded);
 	facts->agreed = rh_text_equal(rh_json_string_at(workload, "metadata.uid"), entry->note_workload) &&
 	                *entry->admission && strcmp(entry->admission, entry->note_id) == 0;
 }

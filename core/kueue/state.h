@@ -47,6 +47,7 @@ struct rh_kueue_entry {
 	bool success;
 	bool ready;
 	bool still;                     /**< rh_kueue_still() was called since it could last have a pod */
+	struct rh_json *succeeded;      /**< rh_kueue_reclaim_read(); or NULL */
 	char *message;                  /**< of a finished job; or NULL */
 	char *note_workload;            /**< UID in its note; NULL: it has none */
 	char note_id[RH_KUEUE_ID_SIZE]; /**< of the admission in its note */

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "job/expansion.h"
 #include "job/kind.h"
+#include "kueue/topology.h"
 
 #define WORKLOAD_MANAGER_LABEL "app.kubernetes.io/managed-by"
 #define WORKLOAD_MANAGER "roundhouse"
@@ -36,6 +37,7 @@ void rh_kueue_wish_deinit(struct rh_kueue_wish *wish)
 	rh_free(wish->class);
 	rh_free(wish->pod_class);
 	rh_free(wish->pod_sets);
+	rh_kueue_part_deinit(&wish->part);
 	*wish = (struct rh_kueue_wish){0};
 }
 
@@ -91,7 +93,17 @@ static int workload_put_template(const struct rh_json *template_, struct rh_json
 	return workload_put_containers(pod_spec, "containers", spec);
 }
 
-static struct rh_json *workload_pod_sets(const struct rh_job *job)
+/* How many pods of a set are asked for, and with how many it would do. */
+static int workload_put_count(const struct rh_kueue_part *part, int32_t replicas, struct rh_json *set)
+{
+	bool fewer = rh_text_equal(rh_json_string_at(set, "name"), part->set);
+
+	if (rh_json_set_integer(set, "count", fewer ? part->asked : replicas) < 0)
+		return RH_ENOMEM;
+	return fewer && part->least != 0 ? rh_json_set_integer(set, "minCount", part->least) : 0;
+}
+
+static struct rh_json *workload_pod_sets(const struct rh_job *job, const struct rh_kueue_part *part)
 {
 	rh_auto(json) sets = rh_json_new_array();
 
@@ -103,8 +115,8 @@ static struct rh_json *workload_pod_sets(const struct rh_job *job)
 		if (spec->replicas <= 0)
 			continue;
 		if (!set || rh_json_set_string(set, "name", rh_name_lower(spec->type, lower)) < 0 ||
-		    rh_json_set_integer(set, "count", spec->replicas) < 0 || workload_put_template(spec->template_, set) < 0 ||
-		    rh_json_append(sets, rh_take(set)) < 0)
+		    workload_put_count(part, spec->replicas, set) < 0 || workload_put_template(spec->template_, set) < 0 ||
+		    rh_kueue_topology_ask(job, spec, set) < 0 || rh_json_append(sets, rh_take(set)) < 0)
 			return NULL;
 	}
 	return rh_take(sets);
@@ -135,10 +147,11 @@ static int workload_copy_text(const char *from, char **ret_text)
 int rh_kueue_wish_read(const struct rh_job *job, struct rh_kueue_wish *ret_wish)
 {
 	const char *seconds = workload_label(job->object, RH_LABEL_QUEUE_TIME);
-	rh_auto(json) sets = workload_pod_sets(job);
+	rh_auto(json) sets = NULL;
 	rh_auto_free char *source = NULL;
 
-	if (!sets || workload_copy_text(workload_label(job->object, RH_LABEL_QUEUE), &ret_wish->queue) < 0 ||
+	if (rh_kueue_part_read(job, &ret_wish->part) < 0 || !(sets = workload_pod_sets(job, &ret_wish->part)) ||
+	    workload_copy_text(workload_label(job->object, RH_LABEL_QUEUE), &ret_wish->queue) < 0 ||
 	    workload_copy_text(workload_label(job->object, RH_LABEL_QUEUE_PRIORITY), &ret_wish->class) < 0 ||
 	    workload_copy_text(workload_pod_class(job), &ret_wish->pod_class) < 0 ||
 	    !(ret_wish->pod_sets = rh_json_text(sets)))
@@ -152,16 +165,24 @@ int rh_kueue_wish_read(const struct rh_job *job, struct rh_kueue_wish *ret_wish)
 	return 0;
 }
 
+static uint32_t workload_hash(const char *text)
+{
+	return (uint32_t)rh_hash(text, strlen(text));
+}
+
 char *rh_kueue_workload_name(const struct rh_kueue_owner *owner)
 {
 	char lower[RH_NAME_SIZE], text[WORKLOAD_NAME_MAX + 1];
+	rh_auto_free char *source = owner->after > 0 ? rh_asprintf("%s/%" PRIu64, owner->uid, owner->after) : NULL;
 	size_t length;
 
+	if (owner->after > 0 && !source)
+		return NULL;
 	(void)snprintf(text, sizeof(text), "%s-%s", rh_name_lower(owner->kind->kind, lower), owner->name);
 	length = strlen(text);
 	while (length > 0 && (text[length - 1] == '.' || text[length - 1] == '-'))
 		length--;
-	return rh_asprintf("%.*s-%08" PRIx32, (int)length, text, (uint32_t)rh_hash(owner->uid, strlen(owner->uid)));
+	return rh_asprintf("%.*s-%08" PRIx32, (int)length, text, workload_hash(source ? source : owner->uid));
 }
 
 static int workload_put_priority(const struct rh_kueue_priority *priority, struct rh_json *spec)

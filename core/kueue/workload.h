@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "job/job.h"
+#include "kueue/part.h"
 #include "store/store.h"
 
 /** The resource of Workloads. */
@@ -30,6 +31,7 @@ struct rh_kueue_wish {
 	char *pod_sets;       /**< JSON */
 	char hash[17];        /**< of these, and of the time */
 	int64_t most_seconds; /**< it may run; 0: no limit */
+	struct rh_kueue_part part;
 };
 
 /** @return whether jobs of @p kind can be queued: they can be suspended, and all their pods are the engine's */
@@ -53,9 +55,14 @@ struct rh_kueue_owner {
 	const char *namespace_;
 	const char *name;
 	const char *uid;
+	uint64_t after; /**< the last revision of its former Workload, which is gone; 0: it had none */
 };
 
-/** @return the name of the Workload of @p owner, owned by the caller, or NULL when memory is out */
+/**
+ * Two Workloads of one job never have the same name. Kueue (0.17) knows them by name: it may take a new one for the
+ * former, which then never gets quota, or give away the quota of the new one when it forgets the former.
+ * @return the name of the Workload of @p owner, owned by the caller, or NULL when memory is out
+ */
 char *rh_kueue_workload_name(const struct rh_kueue_owner *owner);
 /** @return the Workload to create, owned by the caller, or NULL when memory is out */
 struct rh_json *rh_kueue_workload_new(const struct rh_kueue_owner *owner, const struct rh_kueue_wish *wish,

@@ -7,6 +7,8 @@ Kueue has its webhooks and its certificates; no webhook is registered, so the AP
 definitions say of Workloads holds. Its own integrations are those that are asked for.
 """
 import base64
+import copy
+import http.client
 import json
 import os
 import pathlib
@@ -53,11 +55,14 @@ class Cluster(apiserver.ApiServer):
         super().__init__(**options)
         self.stopping = threading.Event()
 
-    def prepare(self):
-        super().prepare()
-        self.daemons[MANAGER] = apiserver.Daemon(MANAGER, [
-            find(MANAGER), "--kubeconfig", self.kubeconfig, "--leader-elect=false", "--secure-port=0",
-            "--controllers=garbage-collector-controller"], self.folder)
+    def start(self, name=None):
+        """The garbage collector after the server: it waits for it ten seconds, and no longer."""
+        super().start(name)
+        if MANAGER not in self.daemons:
+            self.daemons[MANAGER] = apiserver.Daemon(MANAGER, [
+                find(MANAGER), "--kubeconfig", self.kubeconfig, "--leader-elect=false", "--secure-port=0",
+                "--controllers=garbage-collector-controller"], self.folder)
+            self.daemons[MANAGER].start()
 
     def close(self):
         self.stopping.set()
@@ -124,6 +129,66 @@ class Cluster(apiserver.ApiServer):
                 (folder / name).write_bytes(base64.b64decode(text))
             if data:
                 return
+
+
+class History:
+    """with History(api, paths) as history: ... history.events(): each change of the objects below the paths, in the
+    order in which the store took them. Times of an audit log cannot say that: a request is answered some time after its
+    change, when others have seen it and have gone on."""
+
+    def __init__(self, api, *paths):
+        self.api, self.lock, self.stopping = api, threading.Lock(), threading.Event()
+        self.seen, self.error, self.connections = [], None, {}
+        self.threads = [threading.Thread(target=self.watch, args=(path,), daemon=True) for path in paths]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+        for one in self.connections.values():
+            if one.connection:
+                one.connection.close()
+
+    def watch(self, path):
+        """Resumed where the server has ended it."""
+        try:
+            revision = json.loads(self.own(path).get(f"{path}?limit=1"))["metadata"]["resourceVersion"]
+            while not self.stopping.is_set():
+                revision = self.read(path, revision)
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+
+    def own(self, path):
+        """-> the API with a connection of this path's thread"""
+        if path not in self.connections:
+            self.connections[path] = copy.copy(self.api)
+            self.connections[path].connection = None
+        return self.connections[path]
+
+    def read(self, path, revision):
+        """One watch, of a second: so it ends soon when it has to. -> the revision to go on from"""
+        query = f"watch=true&resourceVersion={revision}&timeoutSeconds=1&allowWatchBookmarks=true"
+        for line in self.own(path).get(f"{path}?{query}").splitlines():
+            event = json.loads(line)
+            if event["type"] == "ERROR":
+                raise AssertionError(f"{path}: {event}")
+            revision = event["object"]["metadata"]["resourceVersion"]
+            if event["type"] != "BOOKMARK":
+                with self.lock:
+                    self.seen.append((int(revision), event["type"], event["object"]))
+        return revision
+
+    def events(self):
+        """-> [(revision, "ADDED", "MODIFIED" or "DELETED", object)] so far"""
+        if self.error:
+            raise self.error
+        with self.lock:
+            return sorted(self.seen, key=lambda one: one[0])
 
 
 def flavor(name, **spec):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_kueue.py PROGRAM [ADMISSIONS [SEED [WORD...]]]: jobs in the queues of the real Kueue, on a real API server.
 
-Kueue works without its integrations of our kinds, and the API server's audit log shows which pods were there at each
-moment. A played kubelet binds pods, runs them, and lets them terminate, as a real one does: their quota is in use until
-they are gone. ADMISSIONS are played in the random test; without any it is skipped. WORDs are unittest's.
+Kueue works without its integrations of our kinds, and a watch shows which pods were there, change by change. A played
+kubelet binds pods, runs them, and lets them terminate, as a real one does: their quota is in use until they are gone.
+ADMISSIONS are played in the random test; without any it is skipped. WORDs are unittest's.
 """
 import json
 import pathlib
@@ -46,6 +46,8 @@ class Kubelet(node_played.PlayedKubelet):
             self.send("DELETE", f"{self.path}/{name}?gracePeriodSeconds=0",
                       {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
                        "preconditions": {"uid": pod["metadata"]["uid"]}})
+        elif pod["spec"].get("schedulingGates"):
+            return
         elif not pod["spec"].get("nodeName"):
             self.send("POST", f"{self.path}/{name}/binding", {
                 "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "uid": pod["metadata"]["uid"]},
@@ -54,15 +56,6 @@ class Kubelet(node_played.PlayedKubelet):
             if self.all is not None and status == "Running":
                 self.codes.setdefault(pod["metadata"]["uid"], self.all)
             super().advance(pod)
-
-    def write(self, pod, status):
-        """The audit log, which has no bodies, shows by the request's path that a pod has ended."""
-        ended = "ended" if status["phase"] in ("Succeeded", "Failed") else "runs"
-        body = json.dumps({"metadata": {"uid": pod["metadata"]["uid"]}, "status": status})
-        answer, text = self.api.request("PATCH", f"{self.path}/{pod['metadata']['name']}/status?fieldManager={ended}",
-                                        body, MERGE)
-        if answer not in (200, 404, 409):
-            raise AssertionError(f"{pod['metadata']['name']}: {answer} {text[:300]!r}")
 
     def send(self, method, path, body):
         with self.lock:
@@ -81,29 +74,30 @@ def job(name, workers=0, priority=None, queue="queue", **policy):
             "spec": {"runPolicy": {"cleanPodPolicy": "Running", **policy}, "pytorchReplicaSpecs": types}}
 
 
+def uses(pod):
+    """-> whether it uses quota: it is there, and has not ended"""
+    return pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
 
 
-def pod_moments(events):
-    """-> [(time, +1 or -1, name)] of the pods of the audit log: one is there from before its create is sent until after
-    it is gone, or has ended."""
-    bound, there, moments = set(), set(), []
-    for event in sorted(events, key=lambda one: one["stageTimestamp"]):
-        about = event.get("objectRef", {})
-        if about.get("resource") != "pods" or event.get("responseStatus", {}).get("code", 500) >= 300:
-            continue
-        name, verb, sub = about.get("name"), event["verb"], about.get("subresource")
-        if verb == "create" and not sub:
-            there.add(name)
-            moments.append((event["requestReceivedTimestamp"], 1, name))
-        elif verb == "create" and sub == "binding":
-            bound.add(name)
-        elif name in there and (
-                "fieldManager=ended" in event["requestURI"] or (verb == "delete" and (
-                    name not in bound or "gracePeriodSeconds=0" in event["requestURI"]))):
-            there.discard(name)
-            bound.discard(name)
-            moments.append((event["stageTimestamp"], -1, name))
-    return sorted(moments)
+def line_of(event):
+    """-> a change in one line, for who looks for the cause of a failure"""
+    revision, what, body = event
+    status, meta = body.get("status", {}), body["metadata"]
+    conditions = " ".join(f"{one['type']}={one['status']}" for one in status.get("conditions", []))
+    return (f"{revision} {what} {body['kind']} {meta['name']} {status.get('phase', '')} "
+            f"{'deleting ' if meta.get('deletionTimestamp') else ''}{body['kind'] == 'Workload' and conditions or ''}")
+
+
+def most_pods(events):
+    """-> (the most pods that were there at once, what came before that)"""
+    now, most, at = {}, set(), 0
+    for place, (_, what, body) in enumerate(events):
+        if body["kind"] == "Pod":
+            now[body["metadata"]["uid"]] = what != "DELETED" and uses(body)
+            there = {uid for uid, is_there in now.items() if is_there}
+            if len(there) > len(most):
+                most, at = there, place
+    return len(most), "\n".join(map(line_of, events[max(0, at - 60):at + 20]))
 
 
 class Base(unittest.TestCase):
@@ -153,7 +147,7 @@ class Base(unittest.TestCase):
 class Queued(Base):
     @classmethod
     def setUpClass(cls):
-        cls.api = cls.enterClassContext(kueue.Cluster(audit=True))
+        cls.api = cls.enterClassContext(kueue.Cluster())
         cls.api.kubectl("apply", "-k", pathlib.Path(__file__).resolve().parents[2] / "conf" / "crds")
         cls.api.install_kueue()
         cls.api.start_kueue()
@@ -245,6 +239,70 @@ class Queued(Base):
         self.wait_running("grows", 3)
         self.assertEqual([one["count"] for one in self.workloads()["grows"]["spec"]["podSets"]], [1, 2])
 
+    def test_succeeded(self):
+        """Replicas that have succeeded give their quota back while the others run; at an eviction all queue again."""
+        self.create(job("early", 3, "low"))
+        self.wait_running("early", 4)
+        self.create(job("next", 0, "low"))
+        self.wait_waiting("next")
+        self.kubelet.finish(["early-worker-1"], 0)
+        self.wait_running("next", 1)
+        self.assertEqual(self.workloads()["early"]["status"]["reclaimablePods"], [{"name": "worker", "count": 1}])
+        self.create(job("high", 1, "high"))
+        self.wait_running("high", 2)
+        self.wait_waiting("early")
+        support.wait_for("it asks for all", lambda: not self.workloads()["early"]["status"].get("reclaimablePods"))
+        self.kubelet.finish(["high-master-0", "next-master-0"], 0)
+        self.wait_running("early", 4)
+        self.kubelet.all = 0
+        support.wait_for("all end", lambda: all("Succeeded" in self.conditions(one) for one in self.jobs().values()))
+        self.assert_nothing_counted(self.jobs()["early"])
+
+    def test_partial(self):
+        """A job that says with how many workers it runs at least gets those that there is room for."""
+        self.create(job("first", 0))
+        self.wait_running("first", 1)
+        fewer = job("fewer", 5)
+        fewer["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "2"}
+        self.create(fewer)
+        self.wait_running("fewer", 3)
+        self.assertEqual(self.jobs()["fewer"]["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"], 2)
+        self.assertEqual(self.workloads()["fewer"]["spec"]["podSets"][1]["count"], 5)
+        self.assertEqual(self.workloads()["fewer"]["spec"]["podSets"][1]["minCount"], 2)
+        self.patch_workload("fewer", {"spec": {"active": False}})
+        self.wait_waiting("fewer")
+        self.assertEqual(self.jobs()["fewer"]["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"], 5)
+        wrong = job("wrong", 1)
+        wrong["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "two"}
+        self.create(wrong)
+        support.wait_for("it says what is wrong", lambda: "minCount" in self.condition(
+            self.jobs()["wrong"], "Stalled").get("message", ""))
+
+    def test_topology(self):
+        """Pods that ask for it come into one rack: Kueue places each, and lets it be scheduled then."""
+        levels = ["rack", "kubernetes.io/hostname"]
+        self.api.create({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "racks"},
+                         "spec": {"levels": [{"nodeLabel": label} for label in levels]}},
+                        kueue.flavor("racked", nodeLabels={"racked": "yes"}, topologyName="racks"),
+                        kueue.cluster_queue("racked", "8", "racked"), kueue.local_queue("racked", "racked"))
+        room = {"cpu": "1", "memory": "1Gi", "pods": "9"}
+        for name, rack in (("a0", "a"), ("b0", "b"), ("b1", "b"), ("b2", "b")):
+            self.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {
+                "name": name, "labels": {"racked": "yes", "rack": rack, "kubernetes.io/hostname": name}}})
+            self.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
+                "capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}}, MERGE)
+            self.api.kubectl("taint", "node", name, "node.kubernetes.io/not-ready-", check=False)
+        near = job("near", 2, queue="racked")
+        near["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["metadata"] = {
+            "annotations": {"kueue.x-k8s.io/podset-required-topology": "rack"}}
+        self.create(near)
+        self.wait_running("near", 3)
+        workers = [pod["spec"] for name, pod in self.pods("near").items() if "worker" in name]
+        nodes = sorted(spec["nodeSelector"]["kubernetes.io/hostname"] for spec in workers)
+        self.assertTrue(set(nodes) < {"b0", "b1", "b2"} and len(set(nodes)) == 2, nodes)
+        self.assertEqual(self.workloads()["near"]["spec"]["podSets"][1]["topologyRequest"], {
+            "required": "rack", "podIndexLabel": "training.kubeflow.org/replica-index"})
+
     def test_restarted(self):
         """A controller that starts again finds who runs and who waits, and changes nothing."""
         self.create(job("runs", 2))
@@ -267,19 +325,18 @@ class Queued(Base):
         forged = job("forged", 1, suspend=False)
         forged["metadata"]["annotations"] = {"roundhouse.dev/kueue-admission": json.dumps(
             {"workload": "x", "admission": "0", "podSets": []})}
-        self.api.forget_audit()
-        self.create(forged)
-        self.wait_waiting("forged")
-        support.wait_for("it is suspended", lambda: self.jobs()["forged"]["spec"]["runPolicy"]["suspend"])
-        self.assertNotIn(1, [change for _, change, _ in pod_moments(self.api.audit_events())])
+        with kueue.History(self.api, PODS) as history:
+            self.create(forged)
+            self.wait_waiting("forged")
+            support.wait_for("it is suspended", lambda: self.jobs()["forged"]["spec"]["runPolicy"]["suspend"])
+        self.assertNotIn("ADDED", [what for _, what, _ in history.events()])
 
     def test_quota(self):
         """Jobs come, end, are deleted and preempted, and lose their Workloads, by chance: no pod is ever outside the
         quota. None is deactivated: Kueue then gives its quota to others before its pods are gone."""
         if ADMISSIONS == 0:
-            self.skipTest("200 admissions by chance take four minutes: cluster/kueue_long, ./check --slow")
+            self.skipTest("admissions by chance take a second each: cluster/kueue_long, ./check --slow")
         chance = random.Random(SEED)
-        self.api.forget_audit()
         count = 0
         before = self.controller.text().count("admitted by ClusterQueue")
 
@@ -307,19 +364,16 @@ class Queued(Base):
                 self.request("DELETE", f"{WORKLOADS}/{workloads[name]['metadata']['name']}", codes=(200, 202, 404))
             return admissions() >= ADMISSIONS
 
-        support.wait_for(f"{ADMISSIONS} admissions", turn, patience=ADMISSIONS * 10)
-        self.kubelet.all = 0
-        support.wait_for("all end", lambda: all({"Succeeded", "Failed"} & self.conditions(one)
-                                                for one in self.jobs().values()), patience=600)
+        with kueue.History(self.api, PODS, WORKLOADS) as history:
+            support.wait_for(f"{ADMISSIONS} admissions", turn, patience=ADMISSIONS * 10)
+            self.kubelet.all = 0
+            support.wait_for("all end", lambda: all({"Succeeded", "Failed"} & self.conditions(one)
+                                                    for one in self.jobs().values()), patience=600)
         for body in self.jobs().values():
             self.assert_nothing_counted(body)
-        now, most, moments = [], [], pod_moments(self.api.audit_events())
-        for at, (_, change, name) in enumerate(moments):
-            now = [*now, name] if change > 0 else [one for one in now if one != name]
-            if len(now) > len(most):
-                most, around = now, moments[max(0, at - 12):at + 8]
-        print(f"    {count} jobs, {admissions()} admissions, at most {len(most)} of {QUOTA} pods", flush=True)
-        self.assertEqual(len(most), QUOTA, around)
+        most, around = most_pods(history.events())
+        print(f"    {count} jobs, {admissions()} admissions, at most {most} of {QUOTA} pods", flush=True)
+        self.assertEqual(most, QUOTA, around)
 
 
 class Other(Base):

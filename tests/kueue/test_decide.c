@@ -26,7 +26,8 @@ static struct rh_kueue_facts facts_of(const char *words)
 		{"workload", &facts.workload}, {"deleting", &facts.deleting}, {"locked", &facts.locked},
 		{"same", &facts.same},         {"current", &facts.current},   {"ended", &facts.ended},
 		{"reserved", &facts.reserved}, {"admitted", &facts.admitted}, {"evicted", &facts.evicted},
-		{"agreed", &facts.agreed},     {"reported", &facts.reported},
+		{"agreed", &facts.agreed},     {"reported", &facts.reported}, {"spare", &facts.spare},
+		{"over", &facts.over},
 	};
 
 	while (*words) {
@@ -70,6 +71,16 @@ static void test_decide__each_state_has_its_action(void **state)
 		{GRANTED " noted", RH_KUEUE_RESUME, false},
 		{GRANTED " agreed noted ready", RH_KUEUE_REPORT, true},
 		{GRANTED " agreed noted ready reported", RH_KUEUE_NOTHING, true},
+		/* of replicas that have succeeded it goes back while the others run, not before they are admitted again */
+		{GRANTED " agreed noted reported spare", RH_KUEUE_RECLAIM, true},
+		{GRANTED " agreed noted ready spare", RH_KUEUE_REPORT, true},
+		{GRANTED " suspend still spare", RH_KUEUE_RESUME, false},
+		{GRANTED " agreed noted spare evicted", RH_KUEUE_SUSPEND, false},
+		/* who needs it again queues for it */
+		{GRANTED " agreed noted over", RH_KUEUE_SUSPEND, false},
+		{GRANTED " suspend over", RH_KUEUE_NOTHING, false},
+		{GRANTED " suspend over still", RH_KUEUE_DELETE, false},
+		{GRANTED " suspend over still evicted", RH_KUEUE_RELEASE, false},
 		/* quota goes back when the last pod is gone */
 		{GRANTED " agreed noted evicted", RH_KUEUE_SUSPEND, false},
 		{GRANTED " evicted suspend", RH_KUEUE_NOTHING, false},

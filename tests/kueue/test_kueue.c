@@ -238,7 +238,43 @@ static void test_kueue__quota_goes_back_after_the_last_pod(void **state)
 	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending");
 }
 
-static void test_kueue__a_deleted_workload_is_made_again(void **state)
+/* @return how many replicas of its last pod set the Workload has given quota back for */
+static int64_t reclaimed(const struct queue_sim *queue, const char *job)
+{
+	int64_t count = 0;
+
+	(void)rh_json_integer(rh_json_at(workload(queue, job), "status.reclaimablePods[0].count"), &count);
+	return count;
+}
+
+static void test_kueue__who_has_succeeded_needs_no_quota(void **state)
+{
+	auto_queue queue = {0};
+
+	(void)state;
+	queue_open(&queue);
+	queue_create(&queue, "j", NULL);
+	admit(&queue, "j");
+	run_pair(&queue, "j-master-0", "j-worker-0");
+	assert_int_equal(reclaimed(&queue, "j"), 0);
+	sim_set_pod(&queue.sim, "j-worker-0", "Succeeded", 0, 0);
+	sim_settle(&queue.sim);
+	assert_int_equal(reclaimed(&queue, "j"), 1);
+	assert_string_equal(rh_json_string_at(workload(&queue, "j"), "status.reclaimablePods[0].name"), "worker");
+	/* after an eviction it runs again, and asks for all */
+	evict(&queue, "j");
+	sim_delete_pod(&queue.sim, "j-master-0", 0);
+	sim_settle(&queue.sim);
+	assert_false(is(&queue, "j", "QuotaReserved"));
+	assert_int_equal(reclaimed(&queue, "j"), 0);
+	admit(&queue, "j");
+	sim_wait(&queue.sim, 2);
+	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending");
+	assert_int_equal(reclaimed(&queue, "j"), 0);
+}
+
+/* The user's own suspend has all run again: the quota that was given back is asked for first. */
+static void test_kueue__who_runs_again_queues_again(void **state)
 {
 	auto_queue queue = {0};
 	rh_auto_free char *before = NULL;
@@ -247,7 +283,162 @@ static void test_kueue__a_deleted_workload_is_made_again(void **state)
 	queue_open(&queue);
 	queue_create(&queue, "j", NULL);
 	admit(&queue, "j");
+	run_pair(&queue, "j-master-0", "j-worker-0");
+	sim_set_pod(&queue.sim, "j-worker-0", "Succeeded", 0, 0);
+	sim_settle(&queue.sim);
 	before = rh_strdup(rh_json_string_at(workload(&queue, "j"), "metadata.uid"));
+	sim_patch(&queue.sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
+	sim_settle(&queue.sim);
+	sim_delete_pod(&queue.sim, "j-master-0", 0);
+	sim_settle(&queue.sim);
+	sim_wait(&queue.sim, 2);
+	sim_wait(&queue.sim, 2);
+	assert_non_null(workload(&queue, "j"));
+	sim_assert(&queue.sim, "j", "Created Suspended | ");
+	assert_string_not_equal(rh_json_string_at(workload(&queue, "j"), "metadata.uid"), before);
+	assert_false(is(&queue, "j", "QuotaReserved"));
+}
+
+/* A failure would start also those again that have succeeded. */
+static void test_kueue__a_job_that_restarts_as_a_whole_keeps_its_quota(void **state)
+{
+	auto_queue queue = {0};
+
+	(void)state;
+	queue_open(&queue);
+	sim_create(&queue.sim, queued_job("j", NULL,
+	                                  "{'metadata':{'labels':{'" RH_LABEL_QUEUE
+	                                  "':'q'},'annotations':{'" RH_ANNOTATION_RESTART "':'job'}}}"));
+	sim_settle(&queue.sim);
+	admit(&queue, "j");
+	run_pair(&queue, "j-master-0", "j-worker-0");
+	sim_set_pod(&queue.sim, "j-worker-0", "Succeeded", 0, 0);
+	sim_settle(&queue.sim);
+	assert_int_equal(reclaimed(&queue, "j"), 0);
+}
+
+/* @return the number at @p path of @p object; -1: there is none */
+static int64_t number(const struct rh_json *object, const char *path)
+{
+	int64_t value = -1;
+
+	(void)rh_json_integer(rh_json_at(object, path), &value);
+	return value;
+}
+
+static void admit_workers(struct queue_sim *queue, const char *job, int count)
+{
+	rh_auto_free char *patch = rh_asprintf(
+		"{'status':{'admission':{'clusterQueue':'c','podSetAssignments':[{'name':'master','count':1,"
+		"'flavors':{'cpu':'f'}},{'name':'worker','count':%d,'flavors':{'cpu':'f'}}]},'conditions':[" CONDITION(
+			"QuotaReserved", "True") "," CONDITION("Admitted", "True") "," CONDITION("Evicted", "False") "]}}",
+		count);
+
+	write_workload(queue, job, RH_VERB_PATCH_STATUS, patch);
+	sim_wait(&queue->sim, 2);
+}
+
+#define WORKERS "spec.pytorchReplicaSpecs.Worker.replicas"
+
+static void test_kueue__a_job_runs_with_fewer_workers(void **state)
+{
+	auto_queue queue = {0};
+
+	(void)state;
+	queue_open(&queue);
+	sim_create(&queue.sim,
+	           queued_job("j", NULL,
+	                      "{'metadata':{'labels':{'" RH_LABEL_QUEUE "':'q'},'annotations':{'" RH_ANNOTATION_QUEUE_LEAST
+	                      "':'1'}},'spec':{'pytorchReplicaSpecs':{'Worker':{'replicas':3}}}}"));
+	sim_settle(&queue.sim);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[1].count"), 3);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[1].minCount"), 1);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[0].minCount"), -1);
+	admit_workers(&queue, "j", 2);
+	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending, worker-1 Pending");
+	assert_int_equal(number(sim_job(&queue.sim, "j"), WORKERS), 2);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[1].count"), 3);
+	evict(&queue, "j");
+	sim_delete_pod(&queue.sim, "j-master-0", 0);
+	sim_delete_pod(&queue.sim, "j-worker-0", 0);
+	sim_delete_pod(&queue.sim, "j-worker-1", 0);
+	sim_settle(&queue.sim);
+	assert_int_equal(number(sim_job(&queue.sim, "j"), WORKERS), 3);
+	assert_false(is(&queue, "j", "QuotaReserved"));
+	admit_workers(&queue, "j", 3);
+	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending, worker-1 Pending, worker-2 Pending");
+	assert_int_equal(number(sim_job(&queue.sim, "j"), WORKERS), 3);
+}
+
+/* Who asks for another number while he runs with fewer queues for that one. */
+static void test_kueue__fewer_workers_are_changed(void **state)
+{
+	auto_queue queue = {0};
+
+	(void)state;
+	queue_open(&queue);
+	sim_create(&queue.sim,
+	           queued_job("j", NULL,
+	                      "{'metadata':{'labels':{'" RH_LABEL_QUEUE "':'q'},'annotations':{'" RH_ANNOTATION_QUEUE_LEAST
+	                      "':'1'}},'spec':{'pytorchReplicaSpecs':{'Worker':{'replicas':3}}}}"));
+	sim_settle(&queue.sim);
+	admit_workers(&queue, "j", 1);
+	sim_assert(&queue.sim, "j", "Created | master-0 Pending, worker-0 Pending");
+	sim_patch(&queue.sim, "j", "{'spec':{'pytorchReplicaSpecs':{'Worker':{'replicas':2}}}}");
+	sim_settle(&queue.sim);
+	sim_delete_pod(&queue.sim, "j-master-0", 0);
+	sim_delete_pod(&queue.sim, "j-worker-0", 0);
+	for (int i = 0; i < 3; i++)
+		sim_wait(&queue.sim, 2);
+	assert_int_equal(number(sim_job(&queue.sim, "j"), WORKERS), 2);
+	assert_int_equal(number(workload(&queue, "j"), "spec.podSets[1].count"), 2);
+	assert_null(sim_pod(&queue.sim, "j-worker-0"));
+}
+
+/* Pods that Kueue places wait for it; those that asked for no topology say so. */
+static void test_kueue__pods_wait_for_their_place(void **state)
+{
+	auto_queue queue = {0};
+	const struct rh_json *pod;
+
+	(void)state;
+	queue_open(&queue);
+	sim_create(&queue.sim, queued_job("j", NULL,
+	                                  "{'metadata':{'labels':{'" RH_LABEL_QUEUE
+	                                  "':'q'}},'spec':{'pytorchReplicaSpecs':{'Worker':{'template':{'metadata':{"
+	                                  "'annotations':{'kueue.x-k8s.io/podset-required-topology':'rack'}}}}}}}"));
+	sim_settle(&queue.sim);
+	assert_string_equal(rh_json_string_at(workload(&queue, "j"), "spec.podSets[1].topologyRequest.required"), "rack");
+	assert_null(rh_json_at(workload(&queue, "j"), "spec.podSets[0].topologyRequest"));
+	write_workload(
+		&queue, "j", RH_VERB_PATCH_STATUS,
+		"{'status':{'admission':{'clusterQueue':'c','podSetAssignments':[{'name':'master','count':1,"
+		"'topologyAssignment':{'levels':['rack']}},{'name':'worker','count':1,'topologyAssignment':{'levels':['rack']}}"
+		"]},'conditions':[" CONDITION("QuotaReserved", "True") "," CONDITION("Admitted", "True") "]}}");
+	pod = sim_pod(&queue.sim, "j-worker-0");
+	assert_string_equal(rh_json_string_at(pod, "spec.schedulingGates[0].name"), "kueue.x-k8s.io/topology");
+	assert_string_equal(rh_json_string(rh_json_get(rh_json_at(pod, "metadata.annotations"), "kueue.x-k8s.io/workload")),
+	                    rh_json_string_at(workload(&queue, "j"), "metadata.name"));
+	assert_null(rh_json_get(rh_json_at(pod, "metadata.annotations"), "kueue.x-k8s.io/podset-unconstrained-topology"));
+	pod = sim_pod(&queue.sim, "j-master-0");
+	assert_string_equal(rh_json_string(rh_json_get(rh_json_at(pod, "metadata.annotations"),
+	                                               "kueue.x-k8s.io/podset-unconstrained-topology")),
+	                    "true");
+}
+
+/* Under another name, or Kueue may take it for the former. */
+static void test_kueue__a_deleted_workload_is_made_again(void **state)
+{
+	auto_queue queue = {0};
+	rh_auto_free char *before = NULL;
+	rh_auto_free char *name = NULL;
+
+	(void)state;
+	queue_open(&queue);
+	queue_create(&queue, "j", NULL);
+	admit(&queue, "j");
+	before = rh_strdup(rh_json_string_at(workload(&queue, "j"), "metadata.uid"));
+	name = rh_strdup(rh_json_string_at(workload(&queue, "j"), "metadata.name"));
 	write_workload(&queue, "j", RH_VERB_DELETE, NULL);
 	/* it stays until the pods are gone */
 	assert_non_null(rh_json_at(workload(&queue, "j"), "metadata.deletionTimestamp"));
@@ -256,6 +447,7 @@ static void test_kueue__a_deleted_workload_is_made_again(void **state)
 	sim_settle(&queue.sim);
 	sim_wait(&queue.sim, 2);
 	assert_string_not_equal(rh_json_string_at(workload(&queue, "j"), "metadata.uid"), before);
+	assert_string_not_equal(rh_json_string_at(workload(&queue, "j"), "metadata.name"), name);
 	sim_assert(&queue.sim, "j", "Created Suspended | ");
 }
 
@@ -444,6 +636,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kueue__a_job_runs_while_its_workload_is_admitted),
 		cmocka_unit_test(test_kueue__quota_goes_back_after_the_last_pod),
+		cmocka_unit_test(test_kueue__who_has_succeeded_needs_no_quota),
+		cmocka_unit_test(test_kueue__who_runs_again_queues_again),
+		cmocka_unit_test(test_kueue__a_job_that_restarts_as_a_whole_keeps_its_quota),
+		cmocka_unit_test(test_kueue__a_job_runs_with_fewer_workers),
+		cmocka_unit_test(test_kueue__fewer_workers_are_changed),
+		cmocka_unit_test(test_kueue__pods_wait_for_their_place),
 		cmocka_unit_test(test_kueue__a_deleted_workload_is_made_again),
 		cmocka_unit_test(test_kueue__a_deleted_job_lets_its_workload_go),
 		cmocka_unit_test(test_kueue__a_change_asks_anew),

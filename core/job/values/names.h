@@ -46,6 +46,9 @@
 #define RH_ANNOTATION_ADMITTED "roundhouse.dev/kueue-admission"
 /** @} */
 
+/** Annotation of Kueue: with how many replicas a job runs at least (kueue/part.h). */
+#define RH_ANNOTATION_QUEUE_LEAST "kueue.x-k8s.io/job-min-parallelism"
+
 /** @name Labels of Kueue @{ */
 #define RH_LABEL_QUEUE "kueue.x-k8s.io/queue-name"
 #define RH_LABEL_QUEUE_PRIORITY "kueue.x-k8s.io/priority-class"
