@@ -83,6 +83,9 @@ struct rh_plan {
 	/** UIDs of pods whose failed containers' logs are to be read before the first fault is judged; owned */
 	char *logs[RH_PLAN_LOGS_MAX];
 	size_t log_count;
+	/** Pod and container of rank 0, whose log is to be read for ranks that do not come; owned; NULL: none is */
+	char *stalls_pod;
+	char *stalls_container;
 	int32_t held[RH_TYPES_MAX]; /**< for each type of the job: replicas without a pod that the plugin holds back */
 	int64_t wake_at;            /**< when to decide again without a change; RH_NEVER: no timer */
 	bool still;                 /**< no pod is left of a suspended job, none that runs of a finished one */
@@ -93,6 +96,11 @@ struct rh_plan {
 /** Most creates of one plan: later plans have the others once these have completed, so that decisions stay cheap while
  * a large job starts. */
 #define RH_PLAN_CREATES_MAX 256
+
+/** Pause between two reads of the log of rank 0, microseconds, and the longest: after an answer that the right is
+ * missing. */
+#define RH_PLAN_STALLS_PAUSE (INT64_C(30) * 1000000)
+#define RH_PLAN_STALLS_PAUSE_MAX (INT64_C(600) * 1000000)
 
 /** Free what the plan holds and make it empty. */
 void rh_plan_deinit(struct rh_plan *plan);

@@ -80,6 +80,9 @@ struct rh_world {
 	int64_t patience;                 /**< microseconds that a status which only changes counts may wait; 0: none */
 	int64_t peer_patience;            /**< microseconds that the end by a cause waits for replicas that run; 0: none */
 	int64_t awaited;                  /**< as rh_engine_options.awaited returned it */
+	bool reads_stalls;                /**< the log of rank 0 is to be read while the job runs */
+	int64_t stalls_due;               /**< when it is read again; microseconds */
+	const char *stalls;               /**< what it says of a rank that others wait for; NULL: nothing */
 	bool reads_logs;                  /**< logs of failed containers can be read, as far as known */
 	int64_t now;                      /**< wall-clock microseconds */
 	const struct rh_clock_steps *steps; /**< steps of the wall clock meanwhile; NULL: none */

@@ -21,10 +21,29 @@ static void server_take_beat(struct server_peer *peer, const uint8_t *payload, s
 	peer->since = rh_comm_now();
 }
 
+/* Who waited, as was reported, goes on; once nobody is left in a report, that is printed. */
+static void server_note_progress(const struct rh_comm_server *server, struct server_peer *peer)
+{
+	const struct rh_comm_beat *reported = &peer->stalled;
+	bool waits = peer->stage != SERVER_LEFT && peer->beat.group == reported->group &&
+	             peer->beat.number == reported->number && peer->beat.waiting >= reported->waiting;
+
+	if (reported->number == 0 || waits)
+		return;
+	peer->stalled = (struct rh_comm_beat){.number = 0};
+	for (size_t i = 0; i < server->peer_count; i++) {
+		if (server->peers[i]->stalled.number != 0)
+			return;
+	}
+	if (server->log && !server->over)
+		(void)fprintf(stderr, "rh_comm: ranks go on\n");
+}
+
 void rh_comm_server_on_beat(struct rh_comm_server *server, struct server_peer *peer, const uint8_t *payload,
                             size_t length)
 {
 	server_take_beat(peer, payload, length);
+	server_note_progress(server, peer);
 	rh_comm_server_send(peer, RH_COMM_FRAME_PULSE, NULL, 0, NULL, 0);
 	rh_comm_server_watch(server, peer, peer->since);
 }
@@ -34,6 +53,7 @@ void rh_comm_server_on_leave(struct rh_comm_server *server, struct server_peer *
 {
 	server_take_beat(peer, payload, length);
 	peer->stage = SERVER_LEFT;
+	server_note_progress(server, peer);
 	if (++server->left == server->world)
 		rh_comm_server_broadcast(server, RH_COMM_FRAME_ALL_LEFT, NULL, 0);
 }

@@ -20,6 +20,7 @@
 #include "engine/carry/lookup/lookup.h"
 #include "engine/carry/request/inflight.h"
 #include "engine/carry/request/refusals.h"
+#include "engine/carry/request/stalls.h"
 
 struct rh_invalid_job;
 
@@ -54,6 +55,7 @@ struct rh_entry {
 	struct rh_entry_progress progress;
 	struct rh_entry_bodies bodies;
 	struct rh_entry_events events;
+	struct rh_entry_stalls stalls;
 };
 
 #endif

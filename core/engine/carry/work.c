@@ -111,6 +111,9 @@ static int work_decide(const struct rh_entry *entry, const struct rh_gate *gate,
 		.peer_patience = options->peer_patience,
 		.awaited = options->awaited ? options->awaited(options->arg, entry->job) : 0,
 		.reads_logs = rh_logs_may_read(entry),
+		.reads_stalls = rh_stalls_are_read(entry),
+		.stalls_due = entry->stalls.due,
+		.stalls = rh_stalls_are_read(entry) ? entry->stalls.report : NULL,
 		.now = entry->engine->now,
 		.steps = options->steps,
 	};
@@ -167,6 +170,7 @@ static void work_carry_out(struct rh_entry *entry, struct rh_plan *plan)
 	if (options->observe && !rh_plan_is_empty(plan))
 		options->observe(options->arg, entry->job, plan);
 	rh_logs_ask(entry, plan);
+	rh_stalls_ask(entry, plan);
 	if (options->still && work_is_still(entry, plan))
 		options->still(options->arg, entry->job);
 	rh_carry_start(entry, plan);

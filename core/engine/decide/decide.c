@@ -494,7 +494,7 @@ static int decide_pass(struct rh_decision *decision)
 		return rh_fail_oom(decision->err);
 	if (r < 0)
 		return r;
-	if (rh_decide_stalled(decision) < 0 || decide_close(decision) < 0)
+	if (rh_decide_watch_stalls(decision) < 0 || rh_decide_stalled(decision) < 0 || decide_close(decision) < 0)
 		return rh_fail_oom(decision->err);
 	return 0;
 }

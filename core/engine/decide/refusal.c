@@ -108,11 +108,10 @@ static const struct rh_refusal *refusal_oldest(const struct rh_decision *decisio
  * V1 keeps the first message of a reason; here the current message of the store replaces it. Each message is written
  * once: otherwise two controllers that get different messages would overwrite each other for ever.
  */
-static int refusal_report(struct rh_decision *decision, const struct rh_refusal *refusal)
+static int refusal_write(struct rh_decision *decision, const char *reason, const char *message)
 {
 	struct rh_job_status *status = &decision->plan->status;
 	const struct rh_condition *before = rh_job_status_condition(status, RH_CONDITION_STALLED);
-	rh_auto_free char *message = refusal_message(decision, refusal);
 	int r;
 
 	if (!message)
@@ -122,8 +121,24 @@ static int refusal_report(struct rh_decision *decision, const struct rh_refusal 
 	    (before && before->status && strcmp(before->message, message) == 0))
 		return 0;
 	(void)rh_job_status_remove(status, RH_CONDITION_STALLED);
-	r = rh_decide_condition(decision, RH_CONDITION_STALLED, true, refusal_terms(refusal->what)->reason, message);
+	r = rh_decide_condition(decision, RH_CONDITION_STALLED, true, reason, message);
 	return r < 0 ? r : 0;
+}
+
+static int refusal_report(struct rh_decision *decision, const struct rh_refusal *refusal)
+{
+	rh_auto_free char *message = refusal_message(decision, refusal);
+
+	return refusal_write(decision, refusal_terms(refusal->what)->reason, message);
+}
+
+/* Of ranks that run, what their rank 0 says. */
+static int refusal_report_ranks(struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+	rh_auto_free char *message = rh_asprintf("%s %s: %s", job->kind->kind, job->name, decision->world->stalls);
+
+	return refusal_write(decision, "RankMissing", message);
 }
 
 /* Creates of this plan, for example after a controller start, may be refused again. */
@@ -145,6 +160,8 @@ int rh_decide_stalled(struct rh_decision *decision)
 		return 0;
 	if (refusal && !ends)
 		return refusal_report(decision, refusal);
+	if (decision->world->stalls && !ends && rh_job_status_is(status, RH_CONDITION_RUNNING))
+		return refusal_report_ranks(decision);
 	if (ends || refusal_is_over(decision))
 		(void)rh_job_status_remove(status, RH_CONDITION_STALLED);
 	return 0;

@@ -41,7 +41,10 @@ int rh_decide_take_own(struct rh_decision *decision);
 int rh_decide_write_hidden(struct rh_decision *decision);
 /** Plan a status write if it differs, or a wake-up for a delayed one. @return 0 or RH_ENOMEM */
 int rh_decide_write_status(struct rh_decision *decision);
-/** Set the condition Stalled by what the store refuses. @return 0 or RH_ENOMEM */
+/** Plan to read the log of rank 0, if that is due, or to do so later. @return 0 or RH_ENOMEM */
+int rh_decide_watch_stalls(struct rh_decision *decision);
+/** Set the condition Stalled by what the store refuses, or else by a rank that others wait for. @return 0 or RH_ENOMEM
+ */
 int rh_decide_stalled(struct rh_decision *decision);
 
 #endif

@@ -36,6 +36,8 @@
 #define RH_ANNOTATION_VERSION "roundhouse.dev/version"
 #define RH_ANNOTATION_RESTART "roundhouse.dev/restart"
 #define RH_ANNOTATION_TERMINATING_TIMEOUT "roundhouse.dev/terminating-timeout"
+/** Of a job: "report", the condition Stalled says for which rank of rh_comm others wait. */
+#define RH_ANNOTATION_STALLS "roundhouse.dev/stalls"
 /** The backend of rh_comm that the job's processes use: rh_name_may_be_backend(), or "none". */
 #define RH_ANNOTATION_COMM "roundhouse.dev/comm"
 /** On pods: under which attempt they were made; absent is 0. */

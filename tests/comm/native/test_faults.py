@@ -29,8 +29,8 @@ FAULTS = {
     "lock": (ETIME, r"rank {v} at \S+ \(has not posted it; (its last operation|it has posted nothing)"),
     "loader": (ETIME, r"rank {v} at \S+ \(has not posted it; (its last operation|it has posted nothing)"),
     "stop": (ETIME, r"rank {v}.* \(stopped or throttled"),
-    "exit": (EPEER, r"rank {v} "),
-    "kill": (EPEER, r"rank {v} "),
+    "exit": (EPEER, r"rank {v}\b"),
+    "kill": (EPEER, r"rank {v}\b"),
     # over TCP the connection may be seen to close first
     "leave": (EPEER, r"rank {v}( of the group of ranks 1, 2, 3)? has left|rank {v}.*: the connection is lost"),
     "missing": (EINVAL, r"rank {v} (barrier|all-reduce)"),

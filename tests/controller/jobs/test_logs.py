@@ -107,9 +107,10 @@ class Logs(Case):
         return self.controller("--leader-elect=false", *flags, kubeconfig=self.api.kubeconfig_of("limited"),
                                name=self.id().rsplit(".", 1)[1])
 
-    def start(self, name, workers=2, **container):
+    def start(self, name, workers=2, annotations=None, **container):
         """A job whose pods are on the node, and run."""
         body = job(name, workers=workers)
+        body["metadata"]["annotations"] = annotations or {}
         worker = body["spec"]["pytorchReplicaSpecs"]["Worker"]
         worker["restartPolicy"] = "Never"
         worker["template"]["spec"]["containers"][0].update(container)
@@ -208,6 +209,24 @@ class Logs(Case):
             self.set_phase(self.start("other", 1)["other-worker-0"], "Succeeded")
             wait_for("the other job succeeds", lambda: self.conditions("other").get("Succeeded") == "True")
             self.assertIn("exited with code 1", self.failed("mute"))
+
+    def test_stalls(self):
+        """The log of rank 0 says for whom ranks wait. It is read of the job that asks for it."""
+        report = "rank 1 has waited 12 s in number 3, barrier; it waited for rank 2 at node-b (has not posted it)"
+        self.kubelet.logs.update({f"{name}-worker-0": f"step 7\nrh_comm: {report}\n".encode() for name in ("s", "t")})
+        with self.limited(granted("--first-fault=logs"), "--first-fault=logs"):
+            self.start("t")
+            self.start("s", annotations={"roundhouse.dev/stalls": "report"})
+            wait_for("s is stalled", lambda: self.conditions("s").get("Stalled") == "True")
+            _, body = self.request("GET", self.path("pytorchjobs", name="s"))
+            stalled = next(c for c in body["status"]["conditions"] if c["type"] == "Stalled")
+            self.assertEqual((stalled["reason"], stalled["message"]),
+                             ("PyTorchJobRankMissing", "PyTorchJob s: " + report))
+            for pod in self.pods("s"):
+                self.set_phase(pod, "Succeeded")
+            wait_for("s succeeds", lambda: self.conditions("s").get("Succeeded") == "True")
+            wait_for("it is not stalled any more", lambda: "Stalled" not in self.conditions("s"))
+        self.assertEqual(set(self.kubelet.asked), {"s-worker-0"})
 
     def test_messages(self):
         """The kubelet is to show the end of the output, where the job does not say otherwise."""

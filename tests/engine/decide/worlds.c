@@ -62,6 +62,7 @@ void worlds_free(struct worlds *worlds)
 		rh_free(worlds->refusals[i].name);
 		rh_free(worlds->refusals[i].message);
 	}
+	rh_free(worlds->stalls);
 	free(worlds->pods);
 	free(worlds->children);
 	rh_json_free(worlds->objects);
@@ -511,6 +512,19 @@ static void worlds_do_refused(struct worlds *worlds, const char *rest)
 	}
 }
 
+/* "stalls TIME TEXT": the log of rank 0 is read again then, and has that report, or none */
+static void worlds_do_stalls(struct worlds *worlds, const char *rest)
+{
+	char word[WORLDS_TEXT];
+
+	worlds->reads_stalls = true;
+	if (worlds_word(&rest, word))
+		worlds->stalls_due = worlds_time(worlds, word);
+	rest += strspn(rest, " ");
+	if (*rest)
+		worlds_set_text(&worlds->stalls, rest);
+}
+
 static void worlds_do_more(struct worlds *worlds, const char *verb, const char *rest)
 {
 	char word[WORLDS_TEXT];
@@ -519,6 +533,8 @@ static void worlds_do_more(struct worlds *worlds, const char *verb, const char *
 		worlds_do_refused(worlds, rest);
 	else if (strcmp(verb, "stalled") == 0)
 		worlds->stalled_hash = rh_hash(rest + strspn(rest, " "), strlen(rest + strspn(rest, " ")));
+	else if (strcmp(verb, "stalls") == 0)
+		worlds_do_stalls(worlds, rest);
 	else if (strcmp(verb, "unwritten") == 0)
 		worlds_do_counts(worlds, &worlds->held, rest);
 	else if (strcmp(verb, "held") == 0 && worlds_word(&rest, word))
@@ -601,6 +617,9 @@ struct rh_world worlds_view(const struct worlds *worlds)
 		.refusals = worlds->refusals,
 		.refusal_count = worlds->refusal_count,
 		.stalled_hash = worlds->stalled_hash,
+		.reads_stalls = worlds->reads_stalls,
+		.stalls_due = worlds->stalls_due,
+		.stalls = worlds->stalls,
 		.held_since = worlds->held_since,
 		.held = worlds->held.replica_count > 0 ? &worlds->held : NULL,
 		.patience = worlds->patience,

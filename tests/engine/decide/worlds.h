@@ -66,6 +66,9 @@ struct worlds {
 	struct rh_refusal refusals[WORLDS_REFUSALS_MAX];
 	size_t refusal_count;
 	uint64_t stalled_hash;
+	bool reads_stalls;
+	int64_t stalls_due;
+	char *stalls;
 	int64_t held_since;
 	struct rh_job_status held;
 	int64_t patience;

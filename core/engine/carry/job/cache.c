@@ -23,6 +23,7 @@ static void job_cache_free(struct rh_entry *entry)
 	rh_parsed_set_ledger(entry, NULL);
 	rh_backoff_clear_all(entry);
 	rh_refusals_forget_all(entry);
+	rh_stalls_forget(entry);
 }
 
 void rh_job_cache_forget(struct rh_entry *entry)

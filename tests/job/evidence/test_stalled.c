@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/evidence/stalled.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/support.h"
+
+static const struct {
+	const char *log;
+	const char *report; /* NULL: none */
+} rows[] = {
+	{"", NULL},
+	{"step 7\nloss 0.1\n", NULL},
+	{"rh_comm: 4 ranks, backend native\n", NULL},
+	{"step 7\nrh_comm: rank 3 has waited 10 s in number 7, barrier; it waited for rank 1 at node (has not posted it)\n",
+     "rank 3 has waited 10 s in number 7, barrier; it waited for rank 1 at node (has not posted it)"},
+	{"rh_comm: rank 3 has waited 10 s in a\nrh_comm: rank 0 has waited 20 s in b", "rank 0 has waited 20 s in b"},
+	{"rh_comm: rank 3 has waited 10 s in a\nstep 8\n", "rank 3 has waited 10 s in a"},
+	{"rh_comm: rank 3 has waited 10 s in a\nrh_comm: ranks go on\n", NULL},
+	{"rh_comm: ranks go on\nrh_comm: rank 3 has waited 10 s in a\n", "rank 3 has waited 10 s in a"},
+	{"the report rh_comm: rank 3 has waited 10 s in a\n", NULL},
+	{"rh_comm: rank 3", NULL},
+	{"rh_comm: rank 3 has waited 1\xff\x1b[0m s\r\n", "rank 3 has waited 1??[0m s?"},
+	/* it comes with no sign of its end */
+	{"rh_comm: rank 1 at node is slow: rank 0 has waited 10 s for it in receive\n", NULL},
+};
+
+static void test_stalled__table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rh_auto_free char *report = rh_evidence_stalled(rows[i].log);
+
+		if ((report == NULL) != (rows[i].report == NULL) || (report && strcmp(report, rows[i].report) != 0))
+			fail_msg("\"%s\": \"%s\"", rows[i].log, report ? report : "none");
+	}
+}
+
+static void test_stalled__a_long_report_is_cut(void **state)
+{
+	char log[4000] = "rh_comm: rank 3 has waited ";
+	rh_auto_free char *report = NULL;
+
+	(void)state;
+	memset(log + strlen(log), 'x', sizeof(log) - strlen(log) - 1);
+	report = rh_evidence_stalled(log);
+	assert_int_equal(strlen(report), 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stalled__table),
+		cmocka_unit_test(test_stalled__a_long_report_is_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
