@@ -9,6 +9,7 @@
 #ifndef RH_BASE_OS_SPAWN_H
 #define RH_BASE_OS_SPAWN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <sys/types.h>
@@ -17,6 +18,9 @@
 
 /** In place of a descriptor of ours: /dev/null, opened to read and write. */
 #define RH_SPAWN_NULL (-1)
+
+/** Status of a process that was started at once and cannot replace its program, as that of a shell. */
+#define RH_SPAWN_FAILED 127
 
 /** Process group and session of a process. */
 enum rh_spawn_place {
@@ -37,13 +41,20 @@ struct rh_spawn {
 	char *const *argv;   /**< ended by NULL */
 	char *const *envp;   /**< likewise */
 	enum rh_spawn_place place;
+	/**
+	 * Do not wait until the process has been scheduled and has replaced its program, which beside busy processes takes
+	 * milliseconds. It begins with a copy of the page tables of this one. One that cannot replace its program writes
+	 * why to its standard error, and ends with status RH_SPAWN_FAILED.
+	 */
+	bool at_once;
 	const struct rh_spawn_fd *fds; /**< done in this order */
 	size_t fd_count;
 };
 
 /**
  * Start a process. Does not wait for its end; the caller has to, with waitpid().
- * @return 0, RH_ENOENT (there is no such program), RH_EAGAIN (too many processes, or memory is out) or RH_EIO
+ * @return 0, RH_ENOENT (there is no such program; not when it is started at once), RH_EAGAIN (too many processes, or
+ * memory is out) or RH_EIO
  */
 int rh_spawn(const struct rh_spawn *how, pid_t *ret_pid, struct rh_error *err);
 

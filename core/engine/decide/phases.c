@@ -14,6 +14,8 @@
 #include "engine/decide/phases.h"
 #include "engine/decide/replicas.h"
 #include "engine/decide/report.h"
+#include "job/expansion.h"
+#include "job/lookups/lookups.h"
 #include "job/status/conditions.h"
 #include "job/status/shown.h"
 
@@ -276,6 +278,14 @@ static bool phase_may_change(const struct rh_decision *decision)
 	return !decision->plan->still && (decision->world->gated || rh_shown_schema(decision->job->kind));
 }
 
+/* While an object that it names is missing, what becomes of it may be in an expansion that nobody has. */
+static bool phase_policy_is_known(const struct rh_decision *decision)
+{
+	const struct rh_job *job = decision->job;
+
+	return rh_job_is_expanded(job) || rh_lookups_are_complete(job->kind, decision->world->lookups);
+}
+
 int rh_decide_finished(struct rh_decision *decision)
 {
 	int r;
@@ -290,7 +300,8 @@ int rh_decide_finished(struct rh_decision *decision)
 		r = rh_decide_drop_objects(decision);
 	if (r == 0)
 		r = phase_expire(decision);
-	decision->plan->done = decision->plan->action_count == 0 && !decision->left && !phase_may_change(decision);
+	decision->plan->done = decision->plan->action_count == 0 && !decision->left && !phase_may_change(decision) &&
+	                       phase_policy_is_known(decision);
 	decision->plan->cleans = decision->plan->ledger.end != RH_END_NONE || decision->job->policy.clean != RH_CLEAN_NONE;
 	return r;
 }

@@ -111,6 +111,7 @@ static int process_spawn(struct rh_process *process, const char *program, const 
 	                             .argv = argv,
 	                             .envp = envp,
 	                             .place = RH_SPAWN_WITH_US,
+	                             .at_once = true,
 	                             .fds = fds,
 	                             .fd_count = sizeof(fds) / sizeof(fds[0]) - (has_copy ? 0 : 1)};
 

@@ -39,8 +39,9 @@ struct rh_process;
 #define RH_PROCESS_PARTING (RH_SECOND / 4)
 
 /**
- * Start @p program for the plugin file @p path. @param copy without a descriptor the process opens the file itself,
- * else it loads this copy of it; borrowed. @param limit microseconds that each of its answers may take
+ * Start @p program for the plugin file @p path; does not wait for it. @param copy without a descriptor the process
+ * opens the file itself, else it loads this copy of it; borrowed. @param limit microseconds that each of its answers
+ * may take
  * @return 0, RH_ENOMEM or RH_EIO (it cannot be started)
  */
 int rh_process_start(const char *program, const char *path, const struct rh_loadable *copy, int64_t limit,

@@ -400,7 +400,10 @@ static int64_t worker_patience(const struct rh_worker *worker, const struct rh_s
 		return RH_NEVER;
 	if (worker->slow)
 		return 0;
-	return snapshot->answers ? snapshot->host->patience : RH_WORKER_GUEST_PATIENCE;
+	if (!snapshot->answers)
+		return RH_WORKER_GUEST_PATIENCE;
+	/* one that has to start first, and one that failed the last time, are not worth the wait */
+	return worker->process && worker->failures == 0 ? snapshot->host->patience : 0;
 }
 
 /** @return see rh_worker_ask() */
@@ -408,11 +411,12 @@ static int worker_ask_now(struct rh_worker *worker, const struct rh_ask *ask, st
                           struct rh_str *answer, struct rh_error *err)
 {
 	struct rh_answers *answers = ask->snapshot->answers;
-	int64_t patience = worker_patience(worker, ask->snapshot);
 	struct rh_guard guard;
+	int64_t patience;
 	int r;
 
 	worker_begin(worker, ask, request);
+	patience = worker_patience(worker, ask->snapshot);
 	worker_enter(ask->slot->name, ask->name, ask->object, &guard);
 	r = worker_exchange(worker, ask, request, patience, answer, err);
 	rh_guard_leave();

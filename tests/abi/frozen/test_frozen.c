@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins of other versions than this host's: the first release's (frozen/1.0), and one that is to come. */
+/* Plugins of frozen versions (frozen/1.0 and later), and of one that is to come. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,8 @@
 
 #include "base/os/file.h"
 #include "host/fixture.h"
+#include "job/expansion.h"
+#include "job/lookups/lookup_files.h"
 
 #define FROZEN_TEMPLATE "template: {spec: {containers: [{name: main, image: i}, {name: side, image: i}]}}"
 
@@ -25,6 +27,11 @@ static const char frozen_job[] = "apiVersion: example.org/v1\n"
 								 "  veteranReplicaSpecs:\n"
 								 "    Chief: {" FROZEN_TEMPLATE "}\n"
 								 "    Worker: {restartPolicy: ExitCode, " FROZEN_TEMPLATE "}\n";
+
+static const char frozen_set_job[] = "apiVersion: example.org/v1\n"
+									 "kind: VeteranSetJob\n"
+									 "metadata: {name: set, uid: u, namespace: ns}\n"
+									 "spec: {runtime: r}\n";
 
 static const char frozen_grown_job[] = "apiVersion: example.org/v1\n"
 									   "kind: GrownJob\n"
@@ -123,6 +130,129 @@ static void test_frozen__rules(void **state)
 	}
 }
 
+/* What 1.2 brought: lists of keys, defaults of the run policy and of a type, a type beside the map. */
+static void test_frozen__newest_reads(void **state)
+{
+	rh_auto(json) pod = NULL;
+	rh_auto(builder) builder = NULL;
+	auto_fixture fixture;
+
+	frozen_open(&fixture, state);
+	assert_int_equal(fixture.job->policy.clean, RH_CLEAN_ALL);
+	assert_string_equal(fixture.job->kind->types[2]->path, "spec.head");
+	assert_int_equal(rh_json_set(rh_json_get(fixture.job->object, "metadata"), "labels", fixture_yaml("{a.b/c: d}")),
+	                 0);
+	assert_int_equal(rh_builder_new(&fixture.snapshot, &builder, NULL), 0);
+	if (rh_build_pod(builder, "Chief", 0, &pod, &fixture.err) < 0)
+		fail_msg("%s", fixture.err.message);
+	frozen_assert_text(pod, "spec.containers[0].env[2].value", "metadata.labels[\"a.b/c\"] d -");
+}
+
+static void frozen_assert_made(const struct fixture *fixture, const char *name, const uint8_t *random, uint32_t bytes,
+                               const char *want)
+{
+	const struct rh_made made = {.head = RH_HEAD(struct rh_made),
+	                             .api_version = "v1",
+	                             .kind = "Secret",
+	                             .name = name,
+	                             .random = random,
+	                             .random_bytes = bytes};
+	struct rh_json *object = NULL;
+
+	assert_int_equal(rh_host_make(&fixture->snapshot, &made, &object, NULL), 0);
+	frozen_assert_text(object, "metadata.name", name);
+	frozen_assert_text(object, "stringData.text", want);
+	rh_json_free_secret(object);
+}
+
+static void test_frozen__newest_objects(void **state)
+{
+	static const uint8_t random[RH_PAIR_BYTES] = {7, 0, 0, 9};
+	static const char *const names[] = {"old", "word", "pair", "kept"};
+	rh_auto(json) objects = NULL;
+	auto_fixture fixture;
+
+	frozen_open(&fixture, state);
+	assert_int_equal(rh_host_objects(&fixture.snapshot, &objects, NULL), 0);
+	assert_int_equal(rh_json_size(objects), 4);
+	for (int i = 0; i < 4; i++)
+		frozen_assert_text(rh_json_item(objects, i), "metadata.name", names[i]);
+	frozen_assert_text(rh_json_item(objects, 0), "data.word", "of old");
+	frozen_assert_made(&fixture, "word", random, 4, "7 9");
+	frozen_assert_made(&fixture, "pair", random, RH_PAIR_BYTES, "pair of 199");
+}
+
+/* @return the judgement of a job that wishes @p wish, to be freed by the caller */
+static struct rh_judgement frozen_wish(struct fixture *fixture, const char *wish)
+{
+	static const size_t offsets[] = {0, 1};
+	const struct rh_pod chief = {.phase = RH_PHASE_RUNNING, .exit_code = -1, .ready = true};
+	const struct rh_pod *pods[3] = {&chief, NULL, NULL};
+	struct rh_judgement judgement = {0};
+
+	fixture->counts[1].ready = 4;
+	fixture->snapshot.pods = pods;
+	fixture->snapshot.offsets = offsets;
+	assert_int_equal(rh_json_set_string(rh_json_get(fixture->job->object, "spec"), "wish", wish), 0);
+	assert_int_equal(rh_host_judge(&fixture->snapshot, &judgement, &fixture->err), 0);
+	assert_int_equal(judgement.count, 1);
+	assert_string_equal(judgement.items[0].reason, "VeteranSaid");
+	fixture_assert_json(judgement.status, "{\"rounds\":41}");
+	return judgement;
+}
+
+static void test_frozen__newest_judge(void **state)
+{
+	struct rh_judgement judgement;
+	auto_fixture fixture;
+
+	frozen_open(&fixture, state);
+	judgement = frozen_wish(&fixture, "hold");
+	assert_int_equal(judgement.hold_count, 1);
+	assert_string_equal(judgement.holds[0].type, "Worker");
+	assert_int_equal(judgement.holds[0].index, -1);
+	rh_judgement_deinit(&judgement);
+	judgement = frozen_wish(&fixture, "restart");
+	assert_int_equal(judgement.restart_count, 1);
+	assert_string_equal(judgement.restarts[0].type, "Worker");
+	assert_int_equal(judgement.restarts[0].index, 1);
+	assert_int_equal(judgement.restarts[0].flags, RH_RESTART_FREE);
+	assert_string_equal(judgement.restarts[0].message, "once more");
+	rh_judgement_deinit(&judgement);
+	judgement = frozen_wish(&fixture, "again");
+	assert_int_equal(judgement.restart_count, 1);
+	assert_null(judgement.restarts[0].type);
+	assert_string_equal(judgement.restarts[0].token, "round-1");
+	rh_judgement_deinit(&judgement);
+}
+
+/* Replica types of an object that the job names. */
+static void test_frozen__newest_expand(void **state)
+{
+	rh_auto_free char *path = rh_asprintf(RH_ABI_VETERANS ".%d.so", *(const int *)*state);
+	rh_auto(lookups) lookups = NULL;
+	rh_auto(builder) builder = NULL;
+	rh_auto(json) runtime = fixture_yaml("{spec: {template: {spec: {containers: [{name: main, image: i}]}}}}");
+	rh_auto(json) pod = NULL;
+	auto_fixture fixture;
+
+	assert_non_null(path);
+	fixture_open_file(&fixture, path, NULL, frozen_set_job);
+	assert_int_equal(rh_lookups_new(fixture.job, &lookups), 0);
+	assert_int_equal(rh_lookups_keep(lookups, rh_lookups_due(lookups), runtime), 0);
+	fixture.snapshot.lookups = lookups;
+	assert_int_equal(rh_host_expand(&fixture.snapshot, fixture.job, &fixture.err), 0);
+	assert_int_equal(fixture.job->spec_count, 2);
+	assert_string_equal(fixture.job->specs[0].type, "launcher");
+	assert_int_equal(fixture.job->specs[1].replicas, 2);
+	assert_int_equal(fixture.job->specs[1].policy, RH_RESTART_ON_FAILURE);
+	assert_int_equal(fixture.job->policy.backoff_limit, 2);
+	assert_int_equal(rh_builder_new(&fixture.snapshot, &builder, NULL), 0);
+	if (rh_build_pod(builder, "node", 1, &pod, &fixture.err) < 0)
+		fail_msg("%s", fixture.err.message);
+	frozen_assert_text(pod, "spec.containers[0].env[0].value", "set-node-0-1.set.ns.svc");
+}
+
 static void frozen_judge(struct fixture *fixture, const char *want)
 {
 	struct rh_judgement judgement = {0};
@@ -162,7 +292,7 @@ static void test_frozen__a_later_minor_is_taken(void **state)
 }
 
 /* The newest minor version that was released; the one after it may be in the making. */
-#define FROZEN_NEWEST 1
+#define FROZEN_NEWEST 2
 _Static_assert(RH_ABI_MINOR == FROZEN_NEWEST || RH_ABI_MINOR == FROZEN_NEWEST + 1,
                "a minor version needs a folder below frozen, and a row in main()");
 
@@ -186,10 +316,23 @@ static void test_frozen__headers_are_those_of_today_as_far_as_they_go(void **sta
 	}
 }
 
-#define FROZEN_TEST(name)                 \
-	{                                     \
-#name, name, NULL, NULL, &version \
+#define FROZEN_TEST(name)                         \
+	{                                             \
+#name, name, NULL, NULL, (void *)&version \
 	}
+
+static int frozen_run_newest(void)
+{
+	static const int version = 2;
+	const struct CMUnitTest tests[] = {
+		FROZEN_TEST(test_frozen__newest_reads),
+		FROZEN_TEST(test_frozen__newest_objects),
+		FROZEN_TEST(test_frozen__newest_judge),
+		FROZEN_TEST(test_frozen__newest_expand),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
 
 static int frozen_run(int version)
 {
@@ -214,5 +357,5 @@ int main(void)
 
 	for (int version = 0; version <= FROZEN_NEWEST; version++)
 		failed += frozen_run(version);
-	return failed;
+	return failed + frozen_run_newest();
 }

@@ -13,8 +13,8 @@
 #include "base/str.h"
 #include "base/support.h"
 
-/* Start `sh -c @p script` with a pipe of ours as its standard output. @return its end of ours */
-static int start(const char *script, enum rh_spawn_place place, pid_t *ret_pid)
+/* Start `sh -c @p script` with a pipe of ours as its standard output. @param state how. @return its end of ours */
+static int start(void **state, const char *script, enum rh_spawn_place place, pid_t *ret_pid)
 {
 	rh_auto_free char *copy = rh_strdup(script);
 	char name[] = "sh";
@@ -27,7 +27,13 @@ static int start(const char *script, enum rh_spawn_place place, pid_t *ret_pid)
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	{
 		const struct rh_spawn_fd fds[] = {{RH_SPAWN_NULL, STDIN_FILENO}, {ends[1], STDOUT_FILENO}, {STDOUT_FILENO, 7}};
-		const struct rh_spawn how = {"sh", argv, envp, place, fds, sizeof(fds) / sizeof(fds[0])};
+		const struct rh_spawn how = {.program = "sh",
+		                             .argv = argv,
+		                             .envp = envp,
+		                             .place = place,
+		                             .at_once = *(const bool *)*state,
+		                             .fds = fds,
+		                             .fd_count = sizeof(fds) / sizeof(fds[0])};
 
 		if (rh_spawn(&how, ret_pid, &err) < 0)
 			fail_msg("%s", err.message);
@@ -57,9 +63,8 @@ static void test_spawn__descriptors_are_handed_over_in_order(void **state)
 {
 	rh_auto_free char *output = NULL;
 	pid_t pid = 0;
-	int fd = start("read word || echo nothing to read; echo seven >&7", RH_SPAWN_WITH_US, &pid);
+	int fd = start(state, "read word || echo nothing to read; echo seven >&7", RH_SPAWN_WITH_US, &pid);
 
-	(void)state;
 	output = finish(fd, pid);
 	assert_string_equal(output, "nothing to read\nseven\n");
 }
@@ -74,11 +79,11 @@ static void test_spawn__signals_are_as_after_a_boot(void **state)
 	pid_t pid = 0;
 	int fd;
 
-	(void)state;
 	(void)sigemptyset(&blocked);
 	(void)sigaddset(&blocked, SIGUSR1);
 	(void)sigprocmask(SIG_BLOCK, &blocked, &before);
-	fd = start("while read -r key value; do case $key in SigBlk:) echo $value;; esac; done </proc/self/status; "
+	fd = start(state,
+	           "while read -r key value; do case $key in SigBlk:) echo $value;; esac; done </proc/self/status; "
 	           "(sh -c 'kill -PIPE $$; echo lives'); echo $?",
 	           RH_SPAWN_WITH_US, &pid);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -99,13 +104,14 @@ static void test_spawn__its_place_among_others(void **state)
 		{RH_SPAWN_OWN_SESSION, true, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		rh_auto_free char *output = NULL;
+		siginfo_t ended;
 		pid_t pid = 0;
-		int fd = start("true", rows[i].place, &pid);
+		int fd = start(state, "true", rows[i].place, &pid);
 
 		/* until it is waited for, it can be asked about */
+		assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
 		assert_int_equal(getpgid(pid), rows[i].group ? pid : getpgid(0));
 		assert_int_equal(getsid(pid), rows[i].session ? pid : getsid(0));
 		output = finish(fd, pid);
@@ -139,13 +145,47 @@ static void test_spawn__what_cannot_be_started(void **state)
 	}
 }
 
+/* Nobody waited for it: the process says so itself. */
+static void test_spawn__what_cannot_be_started_at_once(void **state)
+{
+	char name[] = "it";
+	char *argv[] = {name, NULL};
+	char *envp[] = {NULL};
+	char text[128] = "";
+	pid_t pid = 0;
+	int ends[2];
+	int status = -1;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	{
+		const struct rh_spawn_fd fds[] = {{ends[1], STDERR_FILENO}};
+		const struct rh_spawn how = {
+			.program = "/nowhere/it", .argv = argv, .envp = envp, .at_once = true, .fds = fds, .fd_count = 1};
+
+		assert_int_equal(rh_spawn(&how, &pid, NULL), 0);
+	}
+	(void)close(ends[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), RH_SPAWN_FAILED);
+	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+	assert_string_equal(text, "cannot start \"it\": No such file or directory\n");
+	(void)close(ends[0]);
+}
+
 int main(void)
 {
+	static bool waits = false, at_once = true;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spawn__descriptors_are_handed_over_in_order),
-		cmocka_unit_test(test_spawn__signals_are_as_after_a_boot),
-		cmocka_unit_test(test_spawn__its_place_among_others),
+		cmocka_unit_test_prestate(test_spawn__descriptors_are_handed_over_in_order, &waits),
+		cmocka_unit_test_prestate(test_spawn__descriptors_are_handed_over_in_order, &at_once),
+		cmocka_unit_test_prestate(test_spawn__signals_are_as_after_a_boot, &waits),
+		cmocka_unit_test_prestate(test_spawn__signals_are_as_after_a_boot, &at_once),
+		cmocka_unit_test_prestate(test_spawn__its_place_among_others, &waits),
+		cmocka_unit_test_prestate(test_spawn__its_place_among_others, &at_once),
 		cmocka_unit_test(test_spawn__what_cannot_be_started),
+		cmocka_unit_test(test_spawn__what_cannot_be_started_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,91 @@ static void test_bodies__refused(void **state)
 	sim_assert(&sim, "r", "Created | node-0 Pending");
 }
 
+/* A new controller has no expansion: it asks for it before it judges, and no pod is made or ended meanwhile. */
+static void test_bodies__a_new_controller(void **state)
+{
+	rh_auto_free char *uid = NULL;
+	auto_sim sim = {0};
+
+	bodies_open(&sim, state);
+	bodies_runtime(&sim, RH_VERB_CREATE, BODIES_NODE("blue"));
+	bodies_create(&sim, ",'trainer':{'numNodes':2}");
+	sim_play_pod(&sim, "r-node-0", "Running");
+	sim_play_pod(&sim, "r-node-1", "Running");
+	uid = rh_strdup(rh_json_string_at(sim_pod(&sim, "r-node-1"), "metadata.uid"));
+	sim_kill(&sim);
+	sim_set_pod(&sim, "r-node-0", "Succeeded", 0, 0);
+	sim_start(&sim);
+	sim_wait(&sim, 60);
+	sim_assert(&sim, "r", "Created Running | node-0 Succeeded, node-1 Running");
+	assert_string_equal(rh_json_string_at(sim_pod(&sim, "r-node-1"), "metadata.uid"), uid);
+	sim_kill(&sim);
+	sim_set_pod(&sim, "r-node-1", "Succeeded", 0, 0);
+	sim_start(&sim);
+	sim_settle(&sim);
+	assert_int_equal(sim_assert_event(&sim, "Normal NodesJobSucceeded"), 1);
+}
+
+/* Nor can it ask when the runtime is gone. It says so and touches no pod; what happened meanwhile counts later. */
+static void test_bodies__a_new_controller_without_the_runtime(void **state)
+{
+	auto_sim sim = {0};
+
+	bodies_open(&sim, state);
+	bodies_runtime(&sim, RH_VERB_CREATE, BODIES_NODE("blue"));
+	bodies_create(&sim, ",'trainer':{'numNodes':2}");
+	sim_play_pod(&sim, "r-node-0", "Running");
+	sim_play_pod(&sim, "r-node-1", "Running");
+	bodies_runtime(&sim, RH_VERB_DELETE, "");
+	sim_kill(&sim);
+	sim_start(&sim);
+	sim_wait(&sim, 60);
+	sim_assert(&sim, "r", "Created Running Stalled | node-0 Running, node-1 Running");
+	sim_play_pod(&sim, "r-node-0", "Succeeded");
+	sim_delete_pod(&sim, "r-node-1", 0);
+	sim_wait(&sim, 60);
+	sim_assert(&sim, "r", "Created Running Stalled | node-0 Succeeded");
+	bodies_runtime(&sim, RH_VERB_CREATE, BODIES_NODE("blue"));
+	sim_wait(&sim, 60);
+	sim_play_pod(&sim, "r-node-1", "Running");
+	sim_assert(&sim, "r", "Created Running | node-0 Succeeded, node-1 Running");
+	sim_play_pod(&sim, "r-node-1", "Succeeded");
+	assert_int_equal(sim_assert_event(&sim, "Normal NodesJobSucceeded"), 1);
+}
+
+static void bodies_expire(void **state, bool is_gone)
+{
+	auto_sim sim = {0};
+
+	bodies_open(&sim, state);
+	bodies_runtime(&sim, RH_VERB_CREATE, BODIES_NODE("blue") ",'runPolicy':{'ttlSecondsAfterFinished':1000}");
+	bodies_create(&sim, "");
+	sim_play_pod(&sim, "r-node-0", "Running");
+	sim_play_pod(&sim, "r-node-0", "Succeeded");
+	if (is_gone)
+		bodies_runtime(&sim, RH_VERB_DELETE, "");
+	sim_kill(&sim);
+	sim_start(&sim);
+	sim_wait(&sim, 60);
+	sim_assert(&sim, "r", "Created Succeeded | node-0 Succeeded");
+	if (is_gone)
+		bodies_runtime(&sim, RH_VERB_CREATE, BODIES_NODE("blue") ",'runPolicy':{'ttlSecondsAfterFinished':1000}");
+	sim_wait(&sim, 2000);
+	assert_null(sim_job(&sim, "r"));
+}
+
+/* The run policy of an expansion also counts for a job that ended under another controller. */
+static void test_bodies__a_new_controller_of_a_finished_job(void **state)
+{
+	bodies_expire(state, false);
+}
+
+/* It is known again when the runtime is there. */
+static void test_bodies__a_finished_job_without_the_runtime(void **state)
+{
+	bodies_expire(state, true);
+}
+
 /* No tree of the job is left, as after a while without work. @param has_text whether its text is */
 static void bodies_evict(struct sim *sim, bool has_text)
 {
@@ -234,6 +319,10 @@ int main(void)
 			cmocka_unit_test_prestate(test_bodies__a_job_runs, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__it_changes, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__refused, &places[i]),
+			cmocka_unit_test_prestate(test_bodies__a_new_controller, &places[i]),
+			cmocka_unit_test_prestate(test_bodies__a_new_controller_without_the_runtime, &places[i]),
+			cmocka_unit_test_prestate(test_bodies__a_new_controller_of_a_finished_job, &places[i]),
+			cmocka_unit_test_prestate(test_bodies__a_finished_job_without_the_runtime, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__refused_when_evicted, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__refused_when_unread, &places[i]),
 			cmocka_unit_test_prestate(test_bodies__another_job, &places[i]),
