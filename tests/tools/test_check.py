@@ -4,8 +4,10 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -24,7 +26,7 @@ echo '<testsuite><testcase name="a" status="run" time="1"/></testsuite>' >"$out"
 SCRIPTS = ("tools/measure.py", "tools/tidy.py", "tools/differences.py", "tools/references.py", "tests/cluster/assets.py")
 FOLDERS = ("core", "plugins", "comm", "include", "conf", "cmake", "examples", "packaging", "docs", "tests/base", "tests/comm", "tests/kube", "tests/abi",
            "tests/controller", "tests/engine", "tests/goldens", "tests/plugins", "tools")
-STAGES = ["dev", "slow", "cluster", "asan", "tsan"]
+STAGES = ["asan", "cluster", "dev", "slow", "tsan"]
 
 
 class Check(unittest.TestCase):
@@ -50,25 +52,28 @@ class Check(unittest.TestCase):
         path.write_text(text)
         return path
 
+    def environment(self, bad="none"):
+        return {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "FAKE_LOG": str(self.log), "FAKE_BAD": bad,
+                "FAKE_VERSIONS": str(self.folder / "versions"), "HOME": str(self.folder)}
+
     def check(self, *words, bad="none"):
-        """-> (the stages of tests that ran, exit status, what it wrote)"""
+        """-> (the stages of tests that ran, in no order, exit status, what it wrote)"""
         self.log.write_text("")
-        environment = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "FAKE_LOG": str(self.log), "FAKE_BAD": bad,
-                       "FAKE_VERSIONS": str(self.folder / "versions"), "HOME": str(self.folder)}
-        done = subprocess.run(["./check", *words], cwd=self.tree, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False)
-        return self.log.read_text().split(), done.returncode, done.stdout
+        done = subprocess.run(["./check", *words], cwd=self.tree, env=self.environment(bad), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return sorted(self.log.read_text().split()), done.returncode, done.stdout
 
     def test_check__runs_all_once(self):
         self.assertEqual(self.check()[:2], (STAGES, 0))
         ran, status, text = self.check()
-        self.assertEqual((ran, status, re.findall(r"(\w+): skipped", text)), ([], 0, STAGES))
+        self.assertEqual((ran, status, sorted(re.findall(r"(\w+): skipped", text))), ([], 0, STAGES))
         self.assertEqual(self.check("--all")[0], STAGES)
 
     def test_check__runs_what_a_change_concerns(self):
         self.check()
-        for name, stages in {"docs/a.md": ["dev"], "tests/base/a.c": ["dev", "slow", "asan"], "core/a.c": STAGES,
-                             "tests/comm/a.c": ["dev", "slow", "asan", "tsan"], "tests/controller/a.c": ["dev", "slow", "cluster", "asan"]}.items():
+        for name, stages in {"docs/a.md": ["dev"], "tests/base/a.c": ["asan", "dev", "slow"], "core/a.c": STAGES,
+                             "tests/comm/a.c": ["asan", "dev", "slow", "tsan"],
+                             "tests/controller/a.c": ["asan", "cluster", "dev", "slow"]}.items():
             with self.subTest(name):
                 self.write(name, "another\n")
                 self.assertEqual(self.check()[:2], (stages, 0))
@@ -85,10 +90,40 @@ class Check(unittest.TestCase):
         self.assertEqual(self.check("--strict", "--what")[1], 1)
 
     def test_check__what_fails_is_named_and_runs_again(self):
-        ran, status, text = self.check(bad="cluster")
-        self.assertEqual((ran, status), (["dev", "slow", "cluster"], 1), text)
-        self.assertIn("FAILED: cluster\n", text)
-        self.assertEqual(self.check()[:2], (["cluster", "asan", "tsan"], 0))
+        for stage in ("slow", "cluster"):
+            with self.subTest(stage):
+                _, status, text = self.check("--all", bad=stage)
+                self.assertEqual(status, 1, text)
+                self.assertIn(f"FAILED: {stage}\n", text)
+                ran, status, text = self.check()
+                self.assertEqual((status, stage in ran), (0, True), text)
+                self.assertEqual(self.check()[:2], ([], 0))
+
+    def test_check__stages_run_beside_each_other(self):
+        """That of a cluster begins when its programs are there, and those that follow it have not waited for it."""
+        self.write("tests/cluster/assets.py", """
+import os, pathlib, time
+while not pathlib.Path("build/logs/passed/tsan").exists():
+    time.sleep(0.05)
+with open(os.environ["FAKE_LOG"], "a") as log:
+    log.write("programs\\n")
+""")
+        _, status, text = self.check()
+        ran = self.log.read_text().split()
+        self.assertEqual((status, ran[-2:], sorted(ran[:-2])), (0, ["programs", "cluster"], ["asan", "dev", "slow", "tsan"]), text)
+
+    def test_check__a_signal_ends_all(self):
+        self.write("../bin/ctest", '#!/bin/bash\necho $$ >>"$FAKE_LOG"\nexec sleep 1000\n')
+        self.log.write_text("")
+        run = subprocess.Popen(["./check"], cwd=self.tree, env=self.environment(), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while len(self.log.read_text().split()) < len(["dev", "slow", "cluster"]):
+            time.sleep(0.05)
+        run.terminate()
+        self.assertEqual(run.wait(), 128 + signal.SIGTERM)
+        for process in self.log.read_text().split():
+            while pathlib.Path("/proc", process).exists():
+                time.sleep(0.05)
 
     def test_check__what_fails_beside_the_tests_is_named(self):
         for preset in ("release", "asan"):
