@@ -286,6 +286,14 @@ class ApiServer:
 
     def request(self, method, path, body=None, content_type="application/json"):
         """One request as the administrator, over a connection that is kept. -> (status, body)"""
+        try:
+            return self.send(method, path, body, content_type)
+        except http.client.RemoteDisconnected:  # a server closes what was idle for a while
+            if method != "GET":
+                raise
+            return self.send(method, path, body, content_type)
+
+    def send(self, method, path, body, content_type):
         if not self.connection:
             context = ssl.create_default_context(cafile=self.ca)
             context.load_cert_chain(self.folder / "admin.crt", self.folder / "admin.key")
@@ -301,10 +309,7 @@ class ApiServer:
 
     def get(self, path):
         """-> the body of a GET that has to succeed."""
-        try:
-            status, body = self.request("GET", path)
-        except http.client.RemoteDisconnected:  # a server closes what was idle for a while
-            status, body = self.request("GET", path)
+        status, body = self.request("GET", path)
         if status != http.client.OK:
             raise AssertionError(f"GET {path}: {status} {body[:500]!r}")
         return body
