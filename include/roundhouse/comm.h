@@ -27,7 +27,7 @@ extern "C" {
 /** Version of this interface: raised when something is added (minor) or broken (major, and the library's soname). */
 #define RH_COMM_MAJOR 0
 /** @see RH_COMM_MAJOR */
-#define RH_COMM_MINOR 4
+#define RH_COMM_MINOR 5
 
 /** Marks what the library exports. */
 #define RH_COMM_API __attribute__((visibility("default")))

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "comm/core/floats.h"
 #include "comm/core/collective/reduce.h"
 
 static float values_single(int32_t type, uint16_t half)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/core/collective/reduce.h"
 
-#include <string.h>
+#include "comm/core/floats.h"
 
 #if defined(__x86_64__)
 #define REDUCE_HAS_AVX2 1
@@ -14,69 +14,6 @@
 
 typedef void reduce_fn(void *out, const void *a, const void *b, size_t count);
 typedef void divide_fn(void *data, size_t count, int32_t divisor);
-
-static inline uint32_t reduce_bits(float value)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
-static inline float reduce_float(uint32_t bits)
-{
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
-/* Scaling by 2^112 turns a binary16's exponent, also a subnormal's, into a binary32's. */
-static inline float f16_to_f32(uint16_t half)
-{
-	uint32_t magnitude = (uint32_t)(half & 0x7fff) << 13;
-	uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-	uint32_t scaled = reduce_bits(reduce_float(magnitude) * 0x1p112F);
-
-	if (magnitude >= 0x0f800000)
-		scaled = magnitude | 0x7f800000;
-	return reduce_float(scaled | sign);
-}
-
-/*
- * Adding a number whose last place is worth as much as the result's lets the addition do the rounding, for normal
- * results by the exponent's own number, for subnormal ones by a fixed one.
- */
-static inline uint16_t f32_to_f16(float value)
-{
-	uint32_t bits = reduce_bits(value);
-	uint32_t sign = bits >> 16 & 0x8000;
-	uint32_t magnitude = bits & 0x7fffffff;
-	uint32_t normal = magnitude + 0xfff + (magnitude >> 13 & 1) - (UINT32_C(112) << 23);
-	uint32_t subnormal = reduce_bits(reduce_float(magnitude) + 0.5F) - reduce_bits(0.5F);
-	uint32_t result = magnitude < 0x38800000 ? subnormal : normal >> 13;
-
-	if (magnitude >= 0x477ff000)
-		result = 0x7c00;
-	if (magnitude > 0x7f800000)
-		result = 0x7e00;
-	return (uint16_t)(sign | result);
-}
-
-static inline float bf16_to_f32(uint16_t half)
-{
-	return reduce_float((uint32_t)half << 16);
-}
-
-static inline uint16_t f32_to_bf16(float value)
-{
-	uint32_t bits = reduce_bits(value);
-	uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
-
-	if ((bits & 0x7fffffff) > 0x7f800000)
-		rounded = bits | 0x400000;
-	return (uint16_t)(rounded >> 16);
-}
 
 static inline float f32_keep(float value)
 {
@@ -127,18 +64,18 @@ static inline double f64_keep(double value)
 	KERNEL(name##_bor, attribute, type, wide, , , OR)        \
 	KERNEL(name##_bxor, attribute, type, wide, , , XOR)
 
-#define ALL_KERNELS(level, attribute)                                          \
-	FLOATS(level##_f32, attribute, float, float, f32_keep, f32_keep)           \
-	FLOATS(level##_f64, attribute, double, double, f64_keep, f64_keep)         \
-	FLOATS(level##_f16, attribute, uint16_t, float, f16_to_f32, f32_to_f16)    \
-	FLOATS(level##_bf16, attribute, uint16_t, float, bf16_to_f32, f32_to_bf16) \
-	INTEGERS(level##_i8, attribute, int8_t, uint8_t)                           \
-	INTEGERS(level##_i16, attribute, int16_t, uint32_t)                        \
-	INTEGERS(level##_i32, attribute, int32_t, uint32_t)                        \
-	INTEGERS(level##_i64, attribute, int64_t, uint64_t)                        \
-	INTEGERS(level##_u8, attribute, uint8_t, uint8_t)                          \
-	INTEGERS(level##_u16, attribute, uint16_t, uint32_t)                       \
-	INTEGERS(level##_u32, attribute, uint32_t, uint32_t)                       \
+#define ALL_KERNELS(level, attribute)                                                              \
+	FLOATS(level##_f32, attribute, float, float, f32_keep, f32_keep)                               \
+	FLOATS(level##_f64, attribute, double, double, f64_keep, f64_keep)                             \
+	FLOATS(level##_f16, attribute, uint16_t, float, rh_comm_f32_from_f16, rh_comm_f16_from_f32)    \
+	FLOATS(level##_bf16, attribute, uint16_t, float, rh_comm_f32_from_bf16, rh_comm_bf16_from_f32) \
+	INTEGERS(level##_i8, attribute, int8_t, uint8_t)                                               \
+	INTEGERS(level##_i16, attribute, int16_t, uint32_t)                                            \
+	INTEGERS(level##_i32, attribute, int32_t, uint32_t)                                            \
+	INTEGERS(level##_i64, attribute, int64_t, uint64_t)                                            \
+	INTEGERS(level##_u8, attribute, uint8_t, uint8_t)                                              \
+	INTEGERS(level##_u16, attribute, uint16_t, uint32_t)                                           \
+	INTEGERS(level##_u32, attribute, uint32_t, uint32_t)                                           \
 	INTEGERS(level##_u64, attribute, uint64_t, uint64_t)
 
 #define ROW(name)                                                                                                   \
@@ -221,8 +158,8 @@ void rh_comm_reduce(void *out, const void *a, const void *b, size_t count, int32
 
 DIVIDE(f32, float, float, f32_keep, f32_keep)
 DIVIDE(f64, double, double, f64_keep, f64_keep)
-DIVIDE(f16, uint16_t, float, f16_to_f32, f32_to_f16)
-DIVIDE(bf16, uint16_t, float, bf16_to_f32, f32_to_bf16)
+DIVIDE(f16, uint16_t, float, rh_comm_f32_from_f16, rh_comm_f16_from_f32)
+DIVIDE(bf16, uint16_t, float, rh_comm_f32_from_bf16, rh_comm_bf16_from_f32)
 DIVIDE(i8, int8_t, int32_t, , )
 DIVIDE(i32, int32_t, int32_t, , )
 DIVIDE(i64, int64_t, int64_t, , )
@@ -242,24 +179,4 @@ void rh_comm_divide(void *data, size_t count, int32_t type, int32_t divisor)
 	};
 
 	table[type](data, count, divisor);
-}
-
-uint16_t rh_comm_f16_from_f32(float value)
-{
-	return f32_to_f16(value);
-}
-
-float rh_comm_f32_from_f16(uint16_t half)
-{
-	return f16_to_f32(half);
-}
-
-uint16_t rh_comm_bf16_from_f32(float value)
-{
-	return f32_to_bf16(value);
-}
-
-float rh_comm_f32_from_bf16(uint16_t half)
-{
-	return bf16_to_f32(half);
 }

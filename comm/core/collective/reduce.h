@@ -25,13 +25,5 @@ bool rh_comm_type_reduces_by(int32_t type, int32_t reduce);
 void rh_comm_reduce(void *out, const void *a, const void *b, size_t count, int32_t type, int32_t reduce);
 /** Divide each element by @p divisor, which is at least 1; integers round towards zero. */
 void rh_comm_divide(void *data, size_t count, int32_t type, int32_t divisor);
-/** @return the binary16 nearest to @p value, ties to even; infinite when it is too large */
-uint16_t rh_comm_f16_from_f32(float value);
-/** @return @p half as binary32, exactly */
-float rh_comm_f32_from_f16(uint16_t half);
-/** @return the bfloat16 nearest to @p value, ties to even */
-uint16_t rh_comm_bf16_from_f32(float value);
-/** @return @p half as binary32, exactly */
-float rh_comm_f32_from_bf16(uint16_t half);
 
 #endif

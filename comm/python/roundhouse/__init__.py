@@ -10,13 +10,15 @@ For torch: ``import roundhouse.torch``, then ``torch.distributed.init_process_gr
 needed by this package itself; what has the buffer protocol does.
 """
 from roundhouse.comm import Comm, Request
+from roundhouse.compress import Compressor
 from roundhouse.errors import (AbortedError, BackendError, CommError, DeadlineError, InvalidError, OutOfMemoryError,
                                PeerError, SystemFailure, UnsupportedError)
 from roundhouse.rates import linear_scaled_lr
 
 __version__ = "0.1.0"
-__all__ = ["AbortedError", "BackendError", "Comm", "CommError", "DeadlineError", "InvalidError", "OutOfMemoryError",
-           "ParameterServer", "PeerError", "Request", "SystemFailure", "UnsupportedError", "linear_scaled_lr"]
+__all__ = ["AbortedError", "BackendError", "Comm", "CommError", "Compressor", "DeadlineError", "InvalidError",
+           "OutOfMemoryError", "ParameterServer", "PeerError", "Request", "SystemFailure", "UnsupportedError",
+           "linear_scaled_lr"]
 
 
 def __getattr__(name):

@@ -43,6 +43,17 @@ class Op(Structure):
                 ("out_counts", POINTER(c_size_t)), ("source", POINTER(c_int32))]
 
 
+class Compression(Structure):
+    """struct rh_comm_compression"""
+    _fields_ = [("size", c_uint32), ("how", c_int32), ("count", c_size_t), ("part", c_double)]
+
+
+class Compressed(Structure):
+    """struct rh_comm_compressed"""
+    _fields_ = [("size", c_uint32), ("reserved", c_uint32), ("calls", c_uint64), ("plain_bytes", c_uint64),
+                ("sent_bytes", c_uint64)]
+
+
 class ServerOptions(Structure):
     """struct rh_ps_server_options"""
     _fields_ = [("size", c_uint32), ("has_index", c_int32), ("index", c_int32), ("servers", c_int32),
@@ -96,6 +107,11 @@ _FUNCTIONS = {
     "rh_comm_abort": (None, [c_void_p, c_char_p]),
     "rh_comm_type_size": (c_size_t, [c_int32]),
     "rh_comm_status_text": (c_char_p, [c_int32]),
+    "rh_comm_compressor_new": (c_int32, [c_void_p, POINTER(Compression), POINTER(c_void_p), POINTER(Error)]),
+    "rh_comm_compressor_free": (None, [c_void_p]),
+    "rh_comm_compressor_average": (c_int32, [c_void_p, c_void_p, c_int64, POINTER(Error)]),
+    "rh_comm_compressor_drain": (None, [c_void_p, c_void_p]),
+    "rh_comm_compressor_saved": (None, [c_void_p, POINTER(Compressed)]),
 }
 
 # what a library without parameter servers lacks

@@ -8,11 +8,12 @@ import tempfile
 import unittest
 
 import kit
-from roundhouse import errors, library, ps
+from roundhouse import compress, errors, library, ps
 
 COMPILER = sys.argv[3]
 STRUCTS = {
     "roundhouse/comm.h": {"rh_comm_error": library.Error, "rh_comm_options": library.Options, "rh_comm_op": library.Op},
+    "roundhouse/compress.h": {"rh_comm_compression": library.Compression, "rh_comm_compressed": library.Compressed},
     "roundhouse/ps.h": {"rh_ps_server_options": library.ServerOptions, "rh_ps_options": library.WorkerOptions,
                         "rh_ps_op": library.ServedOp, "rh_ps_scheduler_options": library.SchedulerOptions},
 }
@@ -33,6 +34,7 @@ CONSTANTS = {
         "RH_COMM_CUDA": library.CUDA, "RH_COMM_NO_RANK": library.NO_RANK, "RH_COMM_ANY_RANK": library.ANY_RANK,
         "RH_COMM_MAJOR": int(library.NAME.rpartition(".")[2]),
         **{f"RH_COMM_{name.upper()}": value for name, value in library.REDUCTIONS.items()}},
+    "roundhouse/compress.h": {f"RH_COMM_COMPRESS_{name.upper()}": value for name, value in compress.KINDS.items()},
     "roundhouse/ps.h": {
         "RH_PS_INIT": ps._INIT, "RH_PS_PUSH": ps._PUSH, "RH_PS_PULL": ps._PULL, "RH_PS_PUSH_PULL": ps._PUSH_PULL,
         "RH_PS_BARRIER": ps._BARRIER, **{f"RH_PS_{name.upper()}": value for words in (ps.MODES, ps.RULES, ps.DURABLE)

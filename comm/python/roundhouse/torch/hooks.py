@@ -5,6 +5,7 @@ import functools
 import torch.distributed as dist
 
 import torch
+from roundhouse.torch.compression import Compression
 from roundhouse.torch.work import Pending, waiter
 
 
@@ -22,6 +23,18 @@ def all_reduce_hook(comm, bucket: dist.GradBucket) -> torch.futures.Future[torch
     pending = Pending([comm.all_reduce_start(tensor, "avg")], tensor)
     future = pending.future()
     waiter(comm).add(pending)
+    return future
+
+
+def compress_hook(state: Compression, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """Average a bucket of gradients compressed, while the backward pass goes on; for register_comm_hook().
+
+    state: a Compression. bucket: floats in host memory; what is not float32 is compressed as such. The future's value
+    is the bucket's tensor, averaged in place; CommError ends the backward pass. Buckets travel one after the other.
+    """
+    pending = state.average(bucket)
+    future = pending.future()
+    waiter(state.comm).add(pending)
     return future
 
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/core/floats.h"
 #include "comm/core/collective/reduce.h"
 
 #include <math.h>
