@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "build/admitted.h"
 #include "job/values/names.h"
-#include "kueue/topology.h"
+#include "kueue/pods/topology.h"
 
 const struct rh_json *rh_kueue_condition(const struct rh_json *workload, const char *type)
 {

@@ -7,7 +7,7 @@
 #include "base/os/clock.h"
 #include "base/str.h"
 #include "job/status/conditions.h"
-#include "kueue/reclaim.h"
+#include "kueue/pods/reclaim.h"
 #include "kueue/state.h"
 
 /* How often entries of jobs that are gone are looked for: only those without a Workload are found no other way. */

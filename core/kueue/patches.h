@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
-#include "kueue/part.h"
+#include "kueue/pods/part.h"
 #include "roundhouse/plugin.h"
 
 /**

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "kueue/reclaim.h"
+#include "kueue/pods/reclaim.h"
 
 uint64_t rh_kueue_revision(const struct rh_json *object)
 {

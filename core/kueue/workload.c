@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "job/expansion.h"
 #include "job/kind.h"
-#include "kueue/topology.h"
+#include "kueue/pods/topology.h"
 
 #define WORKLOAD_MANAGER_LABEL "app.kubernetes.io/managed-by"
 #define WORKLOAD_MANAGER "roundhouse"

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "job/job.h"
-#include "kueue/part.h"
+#include "kueue/pods/part.h"
 #include "store/store.h"
 
 /** The resource of Workloads. */

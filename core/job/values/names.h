@@ -48,7 +48,7 @@
 #define RH_ANNOTATION_ADMITTED "roundhouse.dev/kueue-admission"
 /** @} */
 
-/** Annotation of Kueue: with how many replicas a job runs at least (kueue/part.h). */
+/** Annotation of Kueue: with how many replicas a job runs at least (kueue/pods/part.h). */
 #define RH_ANNOTATION_QUEUE_LEAST "kueue.x-k8s.io/job-min-parallelism"
 
 /** @name Labels of Kueue @{ */

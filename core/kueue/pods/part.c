@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kueue/part.h"
+#include "kueue/pods/part.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file kueue/part.h
+ * @file kueue/pods/part.h
  * @brief Jobs that also run with fewer workers: what they ask for at least, and with how many they were admitted.
  */
-#ifndef RH_KUEUE_PART_H
-#define RH_KUEUE_PART_H
+#ifndef RH_KUEUE_PODS_PART_H
+#define RH_KUEUE_PODS_PART_H
 
 #include <stdint.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file kueue/topology.h
+ * @file kueue/pods/topology.h
  * @brief Pods near each other: what a pod set asks of the topology, and pods that wait until Kueue has placed them.
  */
-#ifndef RH_KUEUE_TOPOLOGY_H
-#define RH_KUEUE_TOPOLOGY_H
+#ifndef RH_KUEUE_PODS_TOPOLOGY_H
+#define RH_KUEUE_PODS_TOPOLOGY_H
 
 #include "base/json.h"
 #include "job/job.h"

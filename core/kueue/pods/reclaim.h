@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * @file kueue/reclaim.h
+ * @file kueue/pods/reclaim.h
  * @brief Quota of replicas that have succeeded: the others keep theirs, and it goes back before the job has ended.
  */
-#ifndef RH_KUEUE_RECLAIM_H
-#define RH_KUEUE_RECLAIM_H
+#ifndef RH_KUEUE_PODS_RECLAIM_H
+#define RH_KUEUE_PODS_RECLAIM_H
 
 #include <stdbool.h>
 

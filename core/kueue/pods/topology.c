@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kueue/topology.h"
+#include "kueue/pods/topology.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kueue/reclaim.h"
+#include "kueue/pods/reclaim.h"
 
 #include "base/mem.h"
 #include "base/str.h"
