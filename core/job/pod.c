@@ -5,19 +5,16 @@
 #include "job/pod.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
 #include "base/os/clock.h"
-#include "base/str.h"
 #include "job/evidence/evidence.h"
 #include "job/fields.h"
 #include "job/values/names.h"
 #include "job/values/patterns.h"
-
-/* Most containers of one pod whose output somebody may want to read. */
-#define POD_UNREAD_MAX 4
 
 /* Decimal digits only, 0 … INT32_MAX; else the fallback. */
 static int32_t pod_number(const char *text, int32_t fallback)
@@ -302,15 +299,13 @@ static const struct rh_json *pod_failure(const struct rh_pod *pod, const struct 
 	return pod_exit_code(container_status) > 0 ? pod_terminated(container_status) : NULL;
 }
 
-/* Append the container if it failed and its output is not known. @return whether it was appended */
-static bool pod_add_unread(const struct rh_pod *pod, const struct rh_json *spec, const struct rh_json *item,
-                           const struct rh_written *output, struct rh_str *unread)
+/* Append the container if it failed and its output is not known. */
+static void pod_add_unread(const struct rh_pod *pod, const struct rh_json *spec, const struct rh_json *item,
+                           const struct rh_written *output, struct rh_unread_list *list)
 {
 	const struct rh_json *end = pod_failure(pod, item);
 	const char *name = rh_fields_text_or_empty(item, "name");
-	const struct rh_unread found = {
-		.container = name,
-		.length = strlen(name),
+	struct rh_unread found = {
 		.ended_at = rh_fields_time_or_zero(end, "finishedAt"),
 		.exit_code = pod_end_code(end),
 		.previous = end != pod_terminated(item),
@@ -318,26 +313,31 @@ static bool pod_add_unread(const struct rh_pod *pod, const struct rh_json *spec,
 
 	if (!end || *rh_fields_text_or_empty(end, "message") || !rh_name_is_label(name) || !pod_hides_output(spec, name) ||
 	    rh_written_find(output, name, found.ended_at))
-		return false;
-	rh_unread_append(unread, &found);
-	return true;
+		return;
+	(void)snprintf(found.container, sizeof(found.container), "%s", name);
+	list->items[list->count++] = found;
 }
 
 /* An init container that failed counts where no other one did. */
-static char *pod_list_unread(const struct rh_pod *pod, const struct rh_json *object, const struct rh_written *output)
+static int pod_list_unread(struct rh_pod *pod, const struct rh_json *object, const struct rh_written *output)
 {
 	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
 	const struct rh_json *spec = rh_json_get(object, "spec");
-	rh_auto_str unread = {0};
-	size_t count = 0;
+	struct rh_unread_list found = {0};
 
-	for (size_t i = 0; i < 2 && count == 0; i++) {
+	for (size_t i = 0; i < 2 && found.count == 0; i++) {
 		const struct rh_json *item = rh_fields_first(rh_json_get(object, "status"), lists[i]);
 
-		for (; item && count < POD_UNREAD_MAX; item = rh_json_next(item))
-			count += pod_add_unread(pod, spec, item, output, &unread);
+		for (; item && found.count < RH_UNREAD_MAX; item = rh_json_next(item))
+			pod_add_unread(pod, spec, item, output, &found);
 	}
-	return rh_str_take(&unread);
+	if (found.count == 0)
+		return 0;
+	pod->unread = rh_alloc(sizeof(*pod->unread));
+	if (!pod->unread)
+		return RH_ENOMEM;
+	*pod->unread = found;
+	return 0;
 }
 
 /* User-visible reason for the termination of the pod or of one of its containers. */
@@ -365,7 +365,6 @@ static void pod_read_end(struct rh_pod *pod, const struct rh_json *object, const
 	pod->output_unknown = pod->blame != RH_BLAME_NONE && rh_text_equal(pod->last_lines, "") &&
 	                      pod_hides_output(rh_json_get(object, "spec"), pod->failed_container) &&
 	                      !rh_written_find(output, pod->failed_container ? pod->failed_container : "", pod->failed_at);
-	pod->unread = pod->output_unknown ? pod_list_unread(pod, object, output) : rh_strdup("");
 }
 
 /* Pod and Service of a type without index carry no label for it (v1-behaviour C.11). */
@@ -451,7 +450,6 @@ static const size_t pod_texts[] = {
 	offsetof(struct rh_pod, waiting_message),
 	offsetof(struct rh_pod, last_lines),
 	offsetof(struct rh_pod, failed_container),
-	offsetof(struct rh_pod, unread),
 };
 
 #define POD_TEXTS (sizeof(pod_texts) / sizeof(pod_texts[0]))
@@ -478,6 +476,7 @@ static struct rh_pod *pod_pack(struct rh_pod *loose)
 	if (!pod)
 		return NULL;
 	*pod = *loose;
+	loose->unread = NULL;
 	pod->packed = true;
 	at = (char *)(pod + 1);
 	for (size_t i = 0; i < POD_TEXTS; i++) {
@@ -504,6 +503,8 @@ int rh_pod_parse_with(const struct rh_kind *kind, const struct rh_json *object, 
 	pod_read_metadata(pod, kind, rh_json_get(object, "metadata"));
 	pod_read_status(pod, object, pod_main_status(kind, object), output);
 	pod->node = rh_strdup(rh_fields_text_or_empty(rh_json_get(object, "spec"), "nodeName"));
+	if (pod->output_unknown && pod_list_unread(pod, object, output) < 0)
+		return RH_ENOMEM;
 	packed = pod_pack(pod);
 	if (!packed)
 		return RH_ENOMEM;
@@ -517,6 +518,7 @@ void rh_pod_free(struct rh_pod *pod)
 		return;
 	for (size_t i = 0; i < POD_TEXTS && !pod->packed; i++)
 		rh_free(*pod_text(pod, i));
+	rh_free(pod->unread);
 	rh_free(pod);
 }
 

@@ -39,9 +39,9 @@ struct rh_pod {
 	 * pod that has not ended: likewise, of a container that ended badly and is, or was, restarted in its place.
 	 */
 	char *failed_container;
-	/** The containers that failed and whose output nobody knows (rh_unread_next()), where that of the culprit is not
-	 * known; else "". */
-	char *unread;
+	/** The containers that failed and whose output nobody knows, where that of the culprit is not known and a log can
+	 * show it; owned; else NULL. */
+	struct rh_unread_list *unread;
 	int32_t index;    /**< replica index, 0 for a type without; -1 when the label is not a number from 0 to INT32_MAX */
 	int32_t attempt;  /**< RH_ANNOTATION_ATTEMPT */
 	int32_t phase;    /**< RH_PHASE_*; Unknown counts as RH_PHASE_PENDING */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/evidence/written.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "job/evidence/evidence.h"
 
 /* Most bytes that are kept of one output; as many as a termination message has. */
@@ -33,7 +32,7 @@ int rh_written_add(struct rh_written **list, const struct rh_unread *of, const c
 	if (!written)
 		return RH_ENOMEM;
 	rh_evidence_excerpt(&end, WRITTEN_MAX, &kept);
-	written->container = rh_strndup(of->container, of->length);
+	written->container = rh_strdup(of->container);
 	written->text = rh_str_take(&kept);
 	written->ended_at = of->ended_at;
 	if (!written->container || !written->text) {
@@ -50,26 +49,4 @@ const char *rh_written_find(const struct rh_written *list, const char *container
 	while (list && (list->ended_at != ended_at || strcmp(list->container, container) != 0))
 		list = list->next;
 	return list ? list->text : NULL;
-}
-
-void rh_unread_append(struct rh_str *list, const struct rh_unread *unread)
-{
-	rh_str_appendf(list, "%.*s/%" PRId64 "/%" PRId32 "/%d ", (int)unread->length, unread->container, unread->ended_at,
-	               unread->exit_code, unread->previous);
-}
-
-/* The list was written here, so that it has the form of rh_unread_append(). */
-bool rh_unread_next(const char **at, struct rh_unread *ret_unread)
-{
-	const char *slash = strchr(*at, '/');
-	char *end;
-
-	if (!slash)
-		return false;
-	*ret_unread = (struct rh_unread){.container = *at, .length = (size_t)(slash - *at)};
-	ret_unread->ended_at = strtoll(slash + 1, &end, 10);
-	ret_unread->exit_code = (int32_t)strtol(end + 1, &end, 10);
-	ret_unread->previous = end[1] == '1';
-	*at = end + strlen("/1 ");
-	return true;
 }

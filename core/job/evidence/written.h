@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "job/values/names.h"
 
 /** What one container wrote before one of its ends. All owned. */
 struct rh_written {
@@ -20,13 +20,21 @@ struct rh_written {
 	int64_t ended_at; /**< which end it is: microseconds, as the pod's status has it */
 };
 
+/** Most containers of one pod whose logs are read. */
+#define RH_UNREAD_MAX 4
+
 /** A failed container whose output is not known. */
 struct rh_unread {
-	const char *container; /**< not terminated; borrowed from the text that it was read from */
-	size_t length;
+	char container[RH_LABEL_MAX + 1];
 	int64_t ended_at;  /**< as in struct rh_written */
 	int32_t exit_code; /**< of that end */
 	bool previous;     /**< it was started again since */
+};
+
+/** Those of one pod, in the order in which they are read. A value without owned members. */
+struct rh_unread_list {
+	size_t count;
+	struct rh_unread items[RH_UNREAD_MAX];
 };
 
 /** Free @p list and what follows it. NULL is allowed. */
@@ -39,10 +47,5 @@ void rh_written_free(struct rh_written *list);
 int rh_written_add(struct rh_written **list, const struct rh_unread *of, const char *text);
 /** @return what that container wrote before that end, borrowed; NULL: it is not in @p list */
 const char *rh_written_find(const struct rh_written *list, const char *container, int64_t ended_at);
-
-/** Append a container to a list as text, which rh_unread_next() reads. */
-void rh_unread_append(struct rh_str *list, const struct rh_unread *unread);
-/** Read the next container from *@p at, and advance it. @return whether there was one */
-bool rh_unread_next(const char **at, struct rh_unread *ret_unread);
 
 #endif

@@ -24,14 +24,13 @@ struct rh_log_read {
 	char *namespace_;
 	char *name;
 	char *uid;
-	char *unread;               /* rh_pod.unread when it began */
-	const char *at;             /* the containers in it that are left */
-	struct rh_unread container; /* the one that is read now */
-	bool whole;                 /* none is left: the pod itself is read */
-	size_t step;                /* in logs_lines */
-	struct rh_written *output;  /* of those that were read */
-	uint64_t request;           /* in flight; 0: none */
-	int64_t again;              /* when it is sent again, because the server had no time for it; 0: it is not */
+	struct rh_unread_list unread;      /* rh_pod.unread when it began */
+	size_t next_container;             /* in it */
+	const struct rh_unread *container; /* the one that is read now; NULL: none is left, the pod itself is read */
+	size_t step;                       /* in logs_lines */
+	struct rh_written *output;         /* of those that were read */
+	uint64_t request;                  /* in flight; 0: none */
+	int64_t again;                     /* when it is sent again, because the server had no time for it; 0: it is not */
 	int64_t until;
 };
 
@@ -82,7 +81,6 @@ static void logs_free(struct rh_log_read *read)
 	rh_free(read->namespace_);
 	rh_free(read->name);
 	rh_free(read->uid);
-	rh_free(read->unread);
 	rh_written_free(read->output);
 	rh_free(read);
 }
@@ -109,10 +107,9 @@ static void logs_end(struct rh_log_read *read)
 
 static int logs_send_log(struct rh_log_read *read)
 {
-	rh_auto_free char *container = rh_strndup(read->container.container, read->container.length);
 	const struct rh_log_query query = {
-		.container = container,
-		.previous = read->container.previous,
+		.container = read->container->container,
+		.previous = read->container->previous,
 		.lines = logs_lines[read->step],
 		.bytes = LOGS_BYTES,
 	};
@@ -125,7 +122,7 @@ static int logs_send_log(struct rh_log_read *read)
 		.answer_size = LOGS_BYTES,
 	};
 
-	return container ? rh_engine_submit(read->engine, &request, logs_on_log, read, &read->request) : RH_ENOMEM;
+	return rh_engine_submit(read->engine, &request, logs_on_log, read, &read->request);
 }
 
 static int logs_send_get(struct rh_log_read *read)
@@ -144,7 +141,7 @@ static int logs_send_get(struct rh_log_read *read)
 static void logs_send(struct rh_log_read *read)
 {
 	read->again = 0;
-	if ((read->whole ? logs_send_get(read) : logs_send_log(read)) < 0)
+	if ((read->container ? logs_send_log(read) : logs_send_get(read)) < 0)
 		logs_end(read);
 }
 
@@ -152,8 +149,10 @@ static void logs_send(struct rh_log_read *read)
 static void logs_advance(struct rh_log_read *read)
 {
 	read->step = 0;
-	read->whole = !rh_unread_next(&read->at, &read->container);
-	if (read->whole && !read->output)
+	read->container = NULL;
+	if (read->next_container < read->unread.count)
+		read->container = &read->unread.items[read->next_container++];
+	if (!read->container && !read->output)
 		logs_end(read);
 	else
 		logs_send(read);
@@ -237,7 +236,7 @@ static void logs_on_log(void *arg, const struct rh_outcome *outcome)
 		logs_end(read);
 	} else if (!good || !logs_read_less(read, outcome->text)) {
 		if (good)
-			(void)rh_written_add(&read->output, &read->container, outcome->text);
+			(void)rh_written_add(&read->output, read->container, outcome->text);
 		logs_advance(read);
 	}
 	logs_begin_all(engine);
@@ -272,11 +271,11 @@ static struct rh_log_read *logs_new(struct rh_entry *entry, const struct rh_pod 
 		.namespace_ = rh_strdup(entry->namespace_),
 		.name = rh_strdup(pod->name),
 		.uid = rh_strdup(pod->uid),
-		.unread = rh_strdup(pod->unread),
 		.until = pod->log_until,
 	};
-	read->at = read->unread;
-	if (read->namespace_ && read->name && read->uid && read->unread)
+	if (pod->unread)
+		read->unread = *pod->unread;
+	if (read->namespace_ && read->name && read->uid)
 		return read;
 	logs_free(read);
 	return NULL;
