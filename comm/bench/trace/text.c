@@ -1,33 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/bench/trace/text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "comm/bench/trace/line.h"
 #include "comm/core/bootstrap/protocol/label.h"
 
 #define OP_ROOM 200
 #define SECOND 1e9
-
-/* A text that grows up to its room. */
-struct line {
-	char *text;
-	size_t room;
-	size_t length;
-};
-
-static __attribute__((format(printf, 2, 3))) void line_add(struct line *line, const char *fmt, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(line->text + line->length, line->room - line->length, fmt, args);
-	va_end(args);
-	line->length += n > 0 ? (size_t)n : 0;
-	if (line->length >= line->room)
-		line->length = line->room - 1;
-}
 
 /* Of lists of counts the trace has nothing. */
 const char *rh_trace_op_text(const struct rh_trace_op *op, char *text, size_t room)
@@ -53,60 +33,60 @@ const char *rh_trace_op_text(const struct rh_trace_op *op, char *text, size_t ro
 	return text;
 }
 
-static void line_add_ranks(struct line *line, const struct rh_trace_finding *finding)
+static void line_add_ranks(struct rh_trace_line *line, const struct rh_trace_finding *finding)
 {
-	line_add(line, finding->count == 1 ? "rank" : "ranks");
+	rh_trace_line_add(line, finding->count == 1 ? "rank" : "ranks");
 	for (int32_t i = 0; i < finding->count && i < RH_TRACE_RANKS_MOST; i++)
-		line_add(line, "%s %d", i > 0 ? "," : "", (int)finding->ranks[i]);
+		rh_trace_line_add(line, "%s %d", i > 0 ? "," : "", (int)finding->ranks[i]);
 	if (finding->count > RH_TRACE_RANKS_MOST)
-		line_add(line, " and %d more", (int)finding->count - RH_TRACE_RANKS_MOST);
+		rh_trace_line_add(line, " and %d more", (int)finding->count - RH_TRACE_RANKS_MOST);
 }
 
-static void line_add_group(struct line *line, const struct rh_trace_finding *finding)
+static void line_add_group(struct rh_trace_line *line, const struct rh_trace_finding *finding)
 {
 	if (finding->title)
-		line_add(line, " of group %s", finding->title);
+		rh_trace_line_add(line, " of group %s", finding->title);
 	else if (finding->op.group != 0)
-		line_add(line, " of group %llx", (unsigned long long)finding->op.group);
+		rh_trace_line_add(line, " of group %llx", (unsigned long long)finding->op.group);
 	if (finding->op.group != 0 && finding->members > 0)
-		line_add(line, " (%d ranks)", (int)finding->members);
+		rh_trace_line_add(line, " (%d ranks)", (int)finding->members);
 }
 
-static void line_add_differs(struct line *line, const struct rh_trace_finding *finding)
+static void line_add_differs(struct rh_trace_line *line, const struct rh_trace_finding *finding)
 {
 	char texts[2][OP_ROOM];
 
 	line_add_ranks(line, finding);
-	line_add(line, " posted %s as number %llu", rh_trace_op_text(&finding->other, texts[0], OP_ROOM),
-	         (unsigned long long)finding->op.number);
+	rh_trace_line_add(line, " posted %s as number %llu", rh_trace_op_text(&finding->other, texts[0], OP_ROOM),
+	                  (unsigned long long)finding->op.number);
 	line_add_group(line, finding);
-	line_add(line, ", rank %d %s", (int)finding->waiting, rh_trace_op_text(&finding->op, texts[1], OP_ROOM));
+	rh_trace_line_add(line, ", rank %d %s", (int)finding->waiting, rh_trace_op_text(&finding->op, texts[1], OP_ROOM));
 }
 
-static void line_add_missing(struct line *line, const struct rh_trace_finding *finding)
+static void line_add_missing(struct rh_trace_line *line, const struct rh_trace_finding *finding)
 {
 	char text[OP_ROOM];
 
 	line_add_ranks(line, finding);
-	line_add(line, " did not come to number %llu", (unsigned long long)finding->op.number);
+	rh_trace_line_add(line, " did not come to number %llu", (unsigned long long)finding->op.number);
 	line_add_group(line, finding);
-	line_add(line, ", %s", rh_trace_op_text(&finding->op, text, sizeof(text)));
+	rh_trace_line_add(line, ", %s", rh_trace_op_text(&finding->op, text, sizeof(text)));
 	if (finding->waiting == RH_COMM_NO_RANK)
 		return;
-	line_add(line, "; rank %d ", (int)finding->waiting);
+	rh_trace_line_add(line, "; rank %d ", (int)finding->waiting);
 	if (finding->waited >= 0)
-		line_add(line, "has waited %.3f s ", (double)finding->waited / SECOND);
+		rh_trace_line_add(line, "has waited %.3f s ", (double)finding->waited / SECOND);
 	else
-		line_add(line, "waits ");
+		rh_trace_line_add(line, "waits ");
 	if (finding->waits_at == finding->op.number)
-		line_add(line, "there");
+		rh_trace_line_add(line, "there");
 	else
-		line_add(line, "at number %llu", (unsigned long long)finding->waits_at);
+		rh_trace_line_add(line, "at number %llu", (unsigned long long)finding->waits_at);
 }
 
 const char *rh_trace_finding_text(const struct rh_trace_finding *finding, char *text, size_t room)
 {
-	struct line line = {.text = text, .room = room};
+	struct rh_trace_line line = {.text = text, .room = room};
 	char op[OP_ROOM];
 
 	text[0] = '\0';
@@ -117,10 +97,10 @@ const char *rh_trace_finding_text(const struct rh_trace_finding *finding, char *
 	} else {
 		line_add_ranks(&line, finding);
 		if (finding->waited >= 0)
-			line_add(&line, " has waited %.3f s for ", (double)finding->waited / SECOND);
+			rh_trace_line_add(&line, " has waited %.3f s for ", (double)finding->waited / SECOND);
 		else
-			line_add(&line, " waits for ");
-		line_add(&line, "%s", rh_trace_op_text(&finding->op, op, sizeof(op)));
+			rh_trace_line_add(&line, " waits for ");
+		rh_trace_line_add(&line, "%s", rh_trace_op_text(&finding->op, op, sizeof(op)));
 		line_add_group(&line, finding);
 	}
 	return text;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "comm/bench/print.h"
 #include "comm/bench/trace/foreign/ras.h"
+#include "comm/bench/trace/line.h"
 #include "comm/bench/trace/text.h"
 
 #define TEXT_ROOM 700
@@ -15,28 +15,8 @@ static const char *const print_kinds[] = {[RH_RAS_DEAD] = "dead",
                                           [RH_RAS_STATUS] = "status",
                                           [RH_RAS_MISSING] = "missing"};
 
-/* A text that grows up to its room. */
-struct line {
-	char *text;
-	size_t room;
-	size_t length;
-};
-
-static __attribute__((format(printf, 2, 3))) void line_add(struct line *line, const char *fmt, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(line->text + line->length, line->room - line->length, fmt, args);
-	va_end(args);
-	line->length += n > 0 ? (size_t)n : 0;
-	if (line->length >= line->room)
-		line->length = line->room - 1;
-}
-
 /* "ranks 1, 3 of communicator cafe"; where they are too many to be named "7 ranks of …". */
-static void line_add_ranks(struct line *line, const struct rh_ras_finding *finding)
+static void line_add_ranks(struct rh_trace_line *line, const struct rh_ras_finding *finding)
 {
 	bool named = finding->count > 0 && finding->count == finding->whole && finding->count <= RH_TRACE_RANKS_MOST;
 	const char *unit = finding->whole == 1 ? "rank" : "ranks";
@@ -44,34 +24,34 @@ static void line_add_ranks(struct line *line, const struct rh_ras_finding *findi
 	if (finding->kind == RH_RAS_DEAD)
 		unit = finding->whole == 1 ? "process" : "processes";
 	if (named)
-		line_add(line, "%s", unit);
+		rh_trace_line_add(line, "%s", unit);
 	else
-		line_add(line, "%lld %s", (long long)finding->whole, unit);
+		rh_trace_line_add(line, "%lld %s", (long long)finding->whole, unit);
 	for (int32_t i = 0; named && i < finding->count; i++)
-		line_add(line, "%s %d", i > 0 ? "," : "", (int)finding->ranks[i]);
+		rh_trace_line_add(line, "%s %d", i > 0 ? "," : "", (int)finding->ranks[i]);
 	if (finding->group[0] != '\0')
-		line_add(line, " of communicator %s", finding->group);
+		rh_trace_line_add(line, " of communicator %s", finding->group);
 }
 
 const char *rh_ras_finding_text(const struct rh_ras_finding *finding, char *text, size_t room)
 {
-	struct line line = {.text = text, .room = room};
+	struct rh_trace_line line = {.text = text, .room = room};
 
 	text[0] = '\0';
 	line_add_ranks(&line, finding);
 	if (finding->kind == RH_RAS_DEAD)
-		line_add(&line, " cannot be reached by NCCL");
+		rh_trace_line_add(&line, " cannot be reached by NCCL");
 	else if (finding->kind == RH_RAS_SILENT)
-		line_add(&line, " sent no data");
+		rh_trace_line_add(&line, " sent no data");
 	else if (finding->kind == RH_RAS_MISSING)
-		line_add(&line, " did not come to %s number %llu; others have launched %llu", finding->what,
-		         (unsigned long long)finding->number + 1, (unsigned long long)finding->most);
+		rh_trace_line_add(&line, " did not come to %s number %llu; others have launched %llu", finding->what,
+		                  (unsigned long long)finding->number + 1, (unsigned long long)finding->most);
 	else if (finding->kind == RH_RAS_ERROR)
-		line_add(&line, ": NCCL reports %s", finding->what);
+		rh_trace_line_add(&line, ": NCCL reports %s", finding->what);
 	else
-		line_add(&line, ": status %s, unlike most", finding->what);
+		rh_trace_line_add(&line, ": status %s, unlike most", finding->what);
 	if (finding->places[0] != '\0')
-		line_add(&line, " (%s)", finding->places);
+		rh_trace_line_add(&line, " (%s)", finding->places);
 	for (char *at = text; *at; at++) {
 		if (iscntrl((unsigned char)*at))
 			*at = '?';
