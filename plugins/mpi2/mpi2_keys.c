@@ -1,45 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Secret with the keys of ssh, one pair for each job. */
+/* The Secret with the SSH keys, one pair for each job. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../ssh/ssh_keys.h"
 #include "mpi2.h"
 
-/** @return the Secret, owned by the caller; NULL when memory is out */
-static char *keys_print_secret(struct mpi2_call *call, const struct rh_made *made, const struct ssh_keys *keys)
-{
-	const char *name = mpi2_quote(call, "%s", made->name);
-	const char *app = mpi2_quote(call, "%s", mpi2_name(call));
-	char *private_key = ssh_keys_encode(keys->private_key);
-	char *public_key = ssh_keys_encode(keys->public_key);
-	char *json = NULL;
-
-	if (!name || !app || !private_key || !public_key ||
-	    asprintf(&json,
-	             "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":%s,\"labels\":{\"app\":%s}},"
-	             "\"type\":\"kubernetes.io/ssh-auth\",\"immutable\":true,"
-	             "\"data\":{\"ssh-privatekey\":\"%s\",\"ssh-publickey\":\"%s\"}}",
-	             name, app, private_key, public_key) < 0)
-		json = NULL;
-	ssh_keys_wipe(private_key);
-	ssh_keys_wipe(public_key);
-	return json;
-}
-
 int32_t mpi2_make(void *self, const struct rh_view *view, const struct rh_made *made, struct rh_reply *reply)
 {
 	struct mpi2_call call = {self, view, reply, 0};
-	struct ssh_keys keys;
-	char *json;
-	int32_t r = ssh_keys_print(made->random, made->random_bytes, &keys);
+	const char *app = mpi2_quote(&call, "%s", mpi2_name(&call));
+	char *labels = NULL;
+	int32_t r;
 
-	if (r < 0)
-		return call.host->fail(reply, r, r == RH_ENOMEM ? "out of memory" : "these bytes are no pair of keys");
-	json = keys_print_secret(&call, made, &keys);
-	r = json ? call.host->object(reply, json) : call.host->fail(reply, RH_ENOMEM, "out of memory");
-	ssh_keys_wipe(json);
-	ssh_keys_free(&keys);
+	if (!app)
+		return call.status;
+	if (asprintf(&labels, "{\"app\":%s}", app) < 0)
+		return call.host->fail(reply, RH_ENOMEM, "out of memory");
+	r = ssh_keys_make_secret(call.host, view, made, labels, reply);
+	free(labels);
 	return r;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../quote.h"
 #include "mpi2.h"
 
 /** Room for a path or the detail of a finding. */
@@ -81,18 +82,12 @@ const char *mpi2_namespace(const struct mpi2_call *call)
 
 const char *mpi2_quote(struct mpi2_call *call, const char *format, ...)
 {
-	const char *quoted = NULL;
-	char *text = NULL;
+	const char *quoted;
 	va_list list;
-	int length;
 
 	va_start(list, format);
-	length = vasprintf(&text, format, list);
+	quoted = rh_quote_format(call->host, call->view, format, list);
 	va_end(list);
-	if (length >= 0)
-		quoted = call->host->quote(call->view, text);
-	if (length >= 0)
-		free(text);
 	if (!quoted && call->status == 0)
 		call->status = call->host->fail(call->reply, RH_ENOMEM, "out of memory");
 	return quoted;

@@ -136,3 +136,39 @@ char *ssh_keys_encode(const char *text)
 		keys_encode((const uint8_t *)text, size, base64);
 	return base64;
 }
+
+/** @return the Secret, owned by the caller; NULL when memory is out */
+static char *keys_print_secret(const struct ssh_keys *keys, const char *name, const char *labels)
+{
+	char *private_key = ssh_keys_encode(keys->private_key);
+	char *public_key = ssh_keys_encode(keys->public_key);
+	char *json = NULL;
+
+	if (!private_key || !public_key ||
+	    asprintf(&json,
+	             "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":%s%s%s},"
+	             "\"type\":\"kubernetes.io/ssh-auth\",\"immutable\":true,"
+	             "\"data\":{\"ssh-privatekey\":\"%s\",\"ssh-publickey\":\"%s\"}}",
+	             name, labels ? ",\"labels\":" : "", labels ? labels : "", private_key, public_key) < 0)
+		json = NULL;
+	ssh_keys_wipe(private_key);
+	ssh_keys_wipe(public_key);
+	return json;
+}
+
+int32_t ssh_keys_make_secret(const struct rh_services *host, const struct rh_view *view, const struct rh_made *made,
+                             const char *labels, struct rh_reply *reply)
+{
+	const char *name = host->quote(view, made->name);
+	struct ssh_keys keys;
+	char *json;
+	int32_t r = ssh_keys_print(made->random, made->random_bytes, &keys);
+
+	if (r < 0)
+		return host->fail(reply, r, r == RH_ENOMEM ? "out of memory" : "these bytes are no pair of keys");
+	json = name ? keys_print_secret(&keys, name, labels) : NULL;
+	r = json ? host->object(reply, json) : host->fail(reply, RH_ENOMEM, "out of memory");
+	ssh_keys_wipe(json);
+	ssh_keys_free(&keys);
+	return r;
+}

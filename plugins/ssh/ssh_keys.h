@@ -27,5 +27,12 @@ void ssh_keys_free(struct ssh_keys *keys);
 char *ssh_keys_encode(const char *text);
 /** Overwrite and free a text. NULL is ignored. */
 void ssh_keys_wipe(char *text);
+/**
+ * Reply with a Secret of type kubernetes.io/ssh-auth that has a pair of keys; for rh_plugin.make.
+ * @param labels of the Secret, a JSON object; NULL: none
+ * @return 0, or the status of host->fail() or host->object()
+ */
+int32_t ssh_keys_make_secret(const struct rh_services *host, const struct rh_view *view, const struct rh_made *made,
+                             const char *labels, struct rh_reply *reply);
 
 #endif

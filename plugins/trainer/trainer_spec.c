@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../quote.h"
 #include "trainer.h"
 
 #define SPEC_LABEL_PATH TRAINER_JOBS "[%" PRId32 "].template.metadata.labels[\"" TRAINER_STEP "\"]"
@@ -280,18 +281,12 @@ void trainer_fail_memory(struct trainer_call *call)
 
 const char *trainer_quote(struct trainer_call *call, const char *format, ...)
 {
-	const char *quoted = NULL;
-	char *text = NULL;
+	const char *quoted;
 	va_list list;
-	int length;
 
 	va_start(list, format);
-	length = vasprintf(&text, format, list);
+	quoted = rh_quote_format(call->host, call->view, format, list);
 	va_end(list);
-	if (length >= 0)
-		quoted = call->host->quote(call->view, text);
-	if (length >= 0)
-		free(text);
 	if (!quoted)
 		trainer_fail_memory(call);
 	return quoted;
