@@ -25,8 +25,8 @@
 /** Most bytes of output that a finding shows. */
 #define STATE_OUTPUT_SIZE 200
 
-/** One look at the process. Hashes stand for what is only compared. */
-struct state_look {
+/** State of the process at one time. Hashes stand for what is only compared. */
+struct state_snapshot {
 	size_t threads;
 	size_t descriptors;
 	uint64_t environment;
@@ -44,7 +44,7 @@ struct rh_state {
 	DIR *tasks;       /**< /proc/self/task, opened before system calls are watched */
 	DIR *descriptors; /**< /proc/self/fd, likewise */
 	int output;       /**< what was written to standard output and standard error */
-	struct state_look last;
+	struct state_snapshot last;
 };
 
 static size_t state_entries(DIR *folder)
@@ -131,23 +131,23 @@ static int state_rounding(void)
 	return (one + fraction > one) | (one - fraction < one) << 1 | (-one - fraction < -one) << 2;
 }
 
-static void state_look(const struct rh_state *state, struct state_look *look)
+static void state_read(const struct rh_state *state, struct state_snapshot *snapshot)
 {
 	const char *locale = setlocale(LC_ALL, NULL);
 	locale_t current = uselocale((locale_t)0);
 
-	look->threads = state_entries(state->tasks);
-	look->descriptors = state_entries(state->descriptors);
-	look->environment = state_environment();
-	look->locale = rh_hash(locale ? locale : "", locale ? strlen(locale) : 0) ^ rh_hash(&current, sizeof(current));
-	look->folder = state_folder();
-	look->limits = state_limits();
-	look->handlers = state_handlers();
-	look->blocked = state_blocked();
-	look->timers = state_timers();
-	look->mask = umask(0);
-	(void)umask(look->mask);
-	look->rounding = state_rounding();
+	snapshot->threads = state_entries(state->tasks);
+	snapshot->descriptors = state_entries(state->descriptors);
+	snapshot->environment = state_environment();
+	snapshot->locale = rh_hash(locale ? locale : "", locale ? strlen(locale) : 0) ^ rh_hash(&current, sizeof(current));
+	snapshot->folder = state_folder();
+	snapshot->limits = state_limits();
+	snapshot->handlers = state_handlers();
+	snapshot->blocked = state_blocked();
+	snapshot->timers = state_timers();
+	snapshot->mask = umask(0);
+	(void)umask(snapshot->mask);
+	snapshot->rounding = state_rounding();
 }
 
 /** Standard output and standard error become a pipe; a full one fails writes instead of blocking them. */
@@ -176,7 +176,7 @@ struct rh_state *rh_state_new(void)
 		rh_state_free(state);
 		return NULL;
 	}
-	state_look(state, &state->last);
+	state_read(state, &state->last);
 	return state;
 }
 
@@ -210,7 +210,7 @@ static void state_check_output(const struct rh_state *state, struct rh_board *bo
 	rh_board_warn(board, RH_CHECK_OUTPUT, "it writes \"%s\"", rh_str_text(&shown));
 }
 
-static void state_compare(const struct state_look *was, const struct state_look *is, struct rh_board *board)
+static void state_compare(const struct state_snapshot *was, const struct state_snapshot *is, struct rh_board *board)
 {
 	const struct {
 		bool differs;
@@ -245,14 +245,14 @@ static void state_compare(const struct state_look *was, const struct state_look 
 
 void rh_state_check(struct rh_state *state, struct rh_board *board)
 {
-	struct state_look now = {0};
+	struct state_snapshot now = {0};
 	enum rh_check check;
 	char what[RH_REPORT_PER_CHECK * 64];
 
 	while (rh_traps_take(&check, what, sizeof(what)))
 		rh_board_add(board, check, "%s", what);
 	state_check_output(state, board);
-	state_look(state, &now);
+	state_read(state, &now);
 	state_compare(&state->last, &now, board);
 	state->last = now;
 	if (waitpid(-1, NULL, WNOHANG) >= 0)

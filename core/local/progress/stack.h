@@ -20,7 +20,7 @@
 /** Most functions of a stack that are named, the innermost first. */
 #define RH_STACK_FRAMES 6
 
-/** A look at a process. All zero: none. */
+/** The stack of a process while it is being read. All zero: none is. */
 struct rh_stack {
 	pid_t process;
 	pid_t program; /**< py-spy; 0: it does not run */
@@ -29,11 +29,12 @@ struct rh_stack {
 };
 
 /**
- * Begin to look. @param file that the process has mapped, so that none is taken for it that has its number by now
+ * Begin to read the stack. @param file that the process has mapped, so that none is taken for it that has its number by
+ * now
  * @param now monotonic microseconds. @return false: there is no such process
  */
 bool rh_stack_start(struct rh_stack *stack, pid_t process, const char *file, int64_t now);
-/** @return whether the look is done; then one clause is appended, "is in f (train.py:3), called by …" */
+/** @return whether it was read; then one clause is appended, "is in f (train.py:3), called by …" */
 bool rh_stack_poll(struct rh_stack *stack, int64_t now, struct rh_str *out);
 /** End py-spy, if it runs. */
 void rh_stack_deinit(struct rh_stack *stack);

@@ -32,12 +32,12 @@ static int load_look(const struct rh_runner_shim *shims, size_t count, struct rh
 /* A rank that starts again counts from zero: it has no rate then. */
 static void load_count(struct rh_run *run, struct rh_run_load *load)
 {
-	uint64_t before = run->look.operations;
+	uint64_t before = run->sample.operations;
 
 	load->operations = rh_run_progress_counters(run).operations;
 	if (before > 0 && load->operations > before && load->time > 0)
 		load->operation_rate = (double)(load->operations - before) * RH_SECOND / (double)load->time;
-	run->look.operations = load->operations;
+	run->sample.operations = load->operations;
 }
 
 /* @return time until the next sample */
@@ -51,7 +51,7 @@ static int64_t load_report(struct rh_run *run, const struct rh_runner_shim *shim
 
 	if (!rates || !uses)
 		return LOAD_STEP;
-	rh_usage_rates(now, &run->look.usage, time, rates);
+	rh_usage_rates(now, &run->sample.usage, time, rates);
 	for (size_t i = 0; i < now->replica_count; i++) {
 		load.memory += rates[i].memory;
 		load.cpu += rates[i].cpu;
@@ -73,7 +73,7 @@ static int64_t load_report(struct rh_run *run, const struct rh_runner_shim *shim
 /* @return time until the next sample */
 static int64_t load_step(struct rh_run *run, int64_t clock)
 {
-	struct rh_run_look *look = &run->look;
+	struct rh_run_sample *sample = &run->sample;
 	size_t most = rh_runner_alive(run->runner);
 	rh_auto_free struct rh_runner_shim *shims = rh_alloc_array(most + 1, sizeof(*shims));
 	struct rh_usage usage = {0};
@@ -83,10 +83,10 @@ static int64_t load_step(struct rh_run *run, int64_t clock)
 		rh_usage_deinit(&usage);
 		return LOAD_STEP;
 	}
-	pause = load_report(run, shims, &usage, clock - (look->at > 0 ? look->at : run->clock_start));
-	rh_usage_deinit(&look->usage);
-	look->usage = usage;
-	look->at = clock;
+	pause = load_report(run, shims, &usage, clock - (sample->at > 0 ? sample->at : run->clock_start));
+	rh_usage_deinit(&sample->usage);
+	sample->usage = usage;
+	sample->at = clock;
 	return pause;
 }
 
@@ -104,7 +104,7 @@ void rh_run_load_step(void *arg, int64_t clock)
 	cost = (load_thread_time() - before) * LOAD_SHARE;
 	if (pause != RH_NEVER)
 		pause = clock + (cost > pause ? cost : pause);
-	run->look.due = pause;
+	run->sample.due = pause;
 }
 
 int64_t rh_run_load_deadline(void *arg)
@@ -113,5 +113,5 @@ int64_t rh_run_load_deadline(void *arg)
 
 	if (!run->options->hooks.load || rh_runner_alive(run->runner) == 0)
 		return RH_NEVER;
-	return run->look.due > 0 ? run->look.due : run->clock_start + LOAD_STEP;
+	return run->sample.due > 0 ? run->sample.due : run->clock_start + LOAD_STEP;
 }

@@ -46,8 +46,8 @@ struct rh_run {
 	struct rh_runner *runner;
 	struct rh_run_dir *dir;
 	struct rh_map *pods; /**< struct rh_run_pod by UID; owned */
-	struct rh_run_look look;
-	int64_t stalls_due; /**< monotonic time of the next look at the ranks of jobs; 0: none was made */
+	struct rh_run_sample sample;
+	int64_t stalls_due; /**< monotonic time of the next check of the ranks for a stall; 0: there was none */
 	struct rh_run_control control;
 	struct rh_run_tty tty;
 	struct rh_endpoint *endpoint; /**< for reports of progress; NULL: none */

@@ -451,7 +451,7 @@ static void run_close(struct rh_run *run)
 	rh_runner_free(run->runner);
 	rh_engine_free(run->engine);
 	rh_run_pods_deinit(run);
-	rh_usage_deinit(&run->look.usage);
+	rh_usage_deinit(&run->sample.usage);
 	rh_memory_store_free(run->store);
 	rh_endpoint_free(run->endpoint);
 	rh_loop_free(run->loop);

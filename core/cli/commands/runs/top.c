@@ -29,21 +29,21 @@ struct top_gpus {
 };
 
 /* All runs at one time. */
-struct top_look {
+struct top_sample {
 	struct rh_kept_list runs;
 	struct top_gpus gpus;
 	struct rh_usage *usages; /* by run */
 	int64_t at;              /* monotonic microseconds */
 };
 
-static void top_look_deinit(struct top_look *look)
+static void top_sample_deinit(struct top_sample *sample)
 {
-	for (size_t i = 0; look->usages && i < look->runs.count; i++)
-		rh_usage_deinit(&look->usages[i]);
-	rh_free(look->usages);
-	rh_free(look->gpus.uses);
-	rh_kept_list_deinit(&look->runs);
-	*look = (struct top_look){.at = 0};
+	for (size_t i = 0; sample->usages && i < sample->runs.count; i++)
+		rh_usage_deinit(&sample->usages[i]);
+	rh_free(sample->usages);
+	rh_free(sample->gpus.uses);
+	rh_kept_list_deinit(&sample->runs);
+	*sample = (struct top_sample){.at = 0};
 }
 
 /* The command while it works. All borrowed. */
@@ -52,23 +52,23 @@ struct top {
 	struct rh_gpus *gpus; /* NULL: there are none */
 };
 
-static int top_look(const struct top *top, struct top_look *ret_look, struct rh_error *err)
+static int top_take_sample(const struct top *top, struct top_sample *ret_sample, struct rh_error *err)
 {
 	int r;
 
-	*ret_look = (struct top_look){.gpus = {.there = top->gpus}, .at = rh_clock_monotonic()};
-	r = rh_running_find(top->cli, &ret_look->runs, err);
+	*ret_sample = (struct top_sample){.gpus = {.there = top->gpus}, .at = rh_clock_monotonic()};
+	r = rh_running_find(top->cli, &ret_sample->runs, err);
 	if (r < 0)
 		return r;
-	ret_look->usages = rh_alloc_array(ret_look->runs.count + 1, sizeof(*ret_look->usages));
-	for (size_t i = 0; r == 0 && ret_look->usages && i < ret_look->runs.count; i++)
-		r = rh_usage_read(&ret_look->runs.items[i], &ret_look->usages[i]);
+	ret_sample->usages = rh_alloc_array(ret_sample->runs.count + 1, sizeof(*ret_sample->usages));
+	for (size_t i = 0; r == 0 && ret_sample->usages && i < ret_sample->runs.count; i++)
+		r = rh_usage_read(&ret_sample->runs.items[i], &ret_sample->usages[i]);
 	if (r == 0 && top->gpus)
-		r = rh_gpus_read(top->gpus, &ret_look->gpus.uses, &ret_look->gpus.count);
-	return r < 0 || !ret_look->usages ? rh_fail_oom(err) : 0;
+		r = rh_gpus_read(top->gpus, &ret_sample->gpus.uses, &ret_sample->gpus.count);
+	return r < 0 || !ret_sample->usages ? rh_fail_oom(err) : 0;
 }
 
-static const struct rh_usage *top_before(const struct top_look *before, const char *name)
+static const struct rh_usage *top_before(const struct top_sample *before, const char *name)
 {
 	for (size_t i = 0; i < before->runs.count; i++) {
 		if (strcmp(before->runs.items[i].name, name) == 0)
@@ -116,7 +116,8 @@ static void top_add_progress(const struct rh_kept *run, struct top_row *row)
 	row->report = rh_json_get(row->replica->row, "trainerStatus");
 }
 
-static int top_add_run(const struct top_look *now, size_t at, const struct top_look *before, struct top_table *table)
+static int top_add_run(const struct top_sample *now, size_t at, const struct top_sample *before,
+                       struct top_table *table)
 {
 	const struct rh_usage *usage = &now->usages[at];
 	const struct rh_kept *run = &now->runs.items[at];
@@ -139,7 +140,7 @@ static int top_add_run(const struct top_look *now, size_t at, const struct top_l
 	return 0;
 }
 
-static int top_make(const struct top_look *now, const struct top_look *before, struct top_table *table)
+static int top_make(const struct top_sample *now, const struct top_sample *before, struct top_table *table)
 {
 	int r = 0;
 
@@ -278,7 +279,7 @@ static int top_print_json(const struct top_table *table)
 }
 
 /* The table that is renewed has to fit: a single run needs no name. Where nothing runs, the one before stays. */
-static int top_draw(const struct top_look *now, const struct top_look *before)
+static int top_draw(const struct top_sample *now, const struct top_sample *before)
 {
 	struct top_table table;
 	int r = top_make(now, before, &table);
@@ -294,7 +295,7 @@ static int top_draw(const struct top_look *now, const struct top_look *before)
 	return r;
 }
 
-static int top_print(const struct top_look *now, const struct top_look *before, bool json)
+static int top_print(const struct top_sample *now, const struct top_sample *before, bool json)
 {
 	struct top_table table;
 	int r = top_make(now, before, &table);
@@ -313,33 +314,33 @@ static void top_pause(int64_t time)
 }
 
 /* Table after table, until no run goes on; the last one stays. */
-static int top_watch(const struct top *top, struct top_look *before, struct rh_error *err)
+static int top_watch(const struct top *top, struct top_sample *before, struct rh_error *err)
 {
 	int r = 0;
 
 	while (r == 0 && before->runs.count > 0) {
-		struct top_look now;
+		struct top_sample now;
 
 		top_pause(TOP_STEP);
-		r = top_look(top, &now, err);
+		r = top_take_sample(top, &now, err);
 		if (r == 0 && top_draw(&now, before) < 0)
 			r = rh_fail_oom(err);
-		top_look_deinit(before);
+		top_sample_deinit(before);
 		*before = now;
 	}
 	return r == RH_ENOENT ? 0 : r; /* the run that was named has ended */
 }
 
-static int top_once(const struct top *top, const struct top_look *before, struct rh_error *err)
+static int top_once(const struct top *top, const struct top_sample *before, struct rh_error *err)
 {
-	struct top_look now;
+	struct top_sample now;
 	int r;
 
 	top_pause(TOP_STEP_ONCE);
-	r = top_look(top, &now, err);
+	r = top_take_sample(top, &now, err);
 	if (r == 0 && top_print(&now, before, rh_cli_wants_json(top->cli)) < 0)
 		r = rh_fail_oom(err);
-	top_look_deinit(&now);
+	top_sample_deinit(&now);
 	return r;
 }
 
@@ -349,15 +350,15 @@ static int top_run(const struct rh_cli *cli)
 	rh_auto(gpus) gpus = rh_gpus_open();
 	const struct top top = {cli, gpus};
 	struct rh_error err = {0};
-	struct top_look first;
-	int r = top_look(&top, &first, &err);
+	struct top_sample first;
+	int r = top_take_sample(&top, &first, &err);
 
 	if (r == 0 && first.runs.count == 0 && !json)
 		fputs("no run goes on\n", stderr);
 	else if (r == 0)
 		r = json || rh_cli_option(cli, "once") || !isatty(STDOUT_FILENO) ? top_once(&top, &first, &err)
 		                                                                 : top_watch(&top, &first, &err);
-	top_look_deinit(&first);
+	top_sample_deinit(&first);
 	return rh_cli_end(cli, r, &err);
 }
 

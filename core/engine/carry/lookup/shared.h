@@ -52,14 +52,14 @@ struct rh_lookup_use {
 
 /** Note that the job names the object of @p lookup. @return 0 or RH_ENOMEM */
 int rh_shared_join(struct rh_entry *entry, const struct rh_lookup *lookup, struct rh_lookup_use *use);
-/** It does not any more. */
+/** Note that the job no longer names it. */
 void rh_shared_leave(struct rh_lookup_use *use);
 /** Ask for the object, unless a request is in flight; jobs that are reading are due when it is answered. @return 0 or
  * RH_ENOMEM */
 int rh_shared_ask(struct rh_shared *shared);
-/** The object is not needed: forget its content if no job has it. */
+/** The job no longer uses the content of the object: forget it if no other job does. */
 void rh_shared_spare(struct rh_shared *shared);
-/** A watch shows an object, as it is or, if @p gone, was. */
+/** Handle a watch event: the object as it is, or, if @p gone, as it was before its deletion. */
 void rh_shared_observe(struct rh_engine *engine, const char *api_version, const char *kind,
                        const struct rh_json *object, bool gone);
 

@@ -16,7 +16,7 @@
 struct rh_engine;
 struct rh_lookup_watch;
 
-/** Start the watches that the entries of a job need and that are not there; without memory they stay missing. */
+/** Start the missing watches of the resources that a job names. When memory is out, they stay missing. */
 void rh_signals_start(struct rh_engine *engine, const struct rh_lookups *lookups);
 /** @return whether a change of the object of @p lookup is signalled: its resource is watched, and its list complete */
 bool rh_signals_has(const struct rh_engine *engine, const struct rh_lookup *lookup);
