@@ -88,8 +88,8 @@ class Mistakes(Case):
             (["plugins", "check", "/nowhere.so"], "/nowhere.so"),
             (["completion", "tcsh"], "bash, zsh, fish"),
             (["--config", "x"], "unknown command"),
-            (["run", "--config", "/nowhere.ini", "x"], "/nowhere.ini"),
-            (["run", "--plugins", "/nowhere", "x"], 'option --plugins: there is no folder "/nowhere"'),
+            (["render", "--config", "/nowhere.ini", "x"], "/nowhere.ini"),
+            (["render", "--plugins", "/nowhere", "x"], 'option --plugins: there is no folder "/nowhere"'),
             (["run", "https://example.com/job.yaml"], "is an address, not a file"),
         ]
         for words, message in rows:
