@@ -91,15 +91,15 @@ static int bench_compare(const void *a, const void *b)
 
 static void bench_print(struct bench *bench, int deaths)
 {
+	size_t middle = bench->count / 2, late = bench->count * 99 / 100;
 	int64_t sum = 0;
 
 	qsort(bench->times, bench->count, sizeof(*bench->times), bench_compare);
 	for (size_t i = 0; i < bench->count; i++)
 		sum += bench->times[i];
 	printf("%d deaths, %zu calls: median %.2f ms, 99 %% %.2f ms, longest %.2f ms; %.2f ms for each death\n", deaths,
-	       bench->count, (double)bench->times[bench->count / 2] / 1e3,
-	       (double)bench->times[bench->count * 99 / 100] / 1e3, (double)bench->times[bench->count - 1] / 1e3,
-	       (double)sum / 1e3 / deaths);
+	       bench->count, (double)bench->times[middle] / 1e3, (double)bench->times[late] / 1e3,
+	       (double)bench->times[bench->count - 1] / 1e3, (double)sum / 1e3 / deaths);
 }
 
 int main(int argc, char *argv[])
