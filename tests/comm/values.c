@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "comm/core/floats.h"
 #include "comm/core/collective/reduce.h"
+#include "comm/core/floats.h"
 
 static float values_single(int32_t type, uint16_t half)
 {

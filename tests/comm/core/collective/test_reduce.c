@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/core/floats.h"
 #include "comm/core/collective/reduce.h"
+#include "comm/core/floats.h"
 
 #include <math.h>
 #include <stdlib.h>
