@@ -354,8 +354,11 @@ class Day(Hour):
                     environment=self.env)
         self.assertEqual(talk.end(), 0, talk.text)  # and its terminal with it
         self.assertEqual(json.loads(self.do("ls", "-o", "json").stdout)[0]["state"], "Running")
+        attached = Talk("attach", "train", folder=self.folder, environment=self.env)
+        attached.expect("step 1/3")
         self.file("", "go")
-        self.assertIn("accuracy 0.5", self.do("attach", "train").stdout)
+        self.assertEqual(attached.end(), 0, attached.text)
+        self.assertIn("accuracy 0.5", attached.text)
 
     def test_a_sweep(self):
         self.mistake("sweep", "train.yaml", says=["option --param", "needs at least one, as --param lr=0.1"])

@@ -86,7 +86,8 @@ def seeded(seed):
     """-> the fault of a seed; each fault comes in turn"""
     chance = random.Random(seed)
     fault = list(FAULTS)[seed % len(FAULTS)]
-    place = chance.choice(["world", "group"])
+    # in a group of all ranks but one, as many wait for who left an operation out as with it: chance decides
+    place = chance.choice(["world", "group"]) if fault != "skip" else "world"
     # rank 0 has no other operation in between: what it leaves out is another order
     first = 1 if place == "group" or fault == "skip" else 0
     return fault, place, chance.randrange(first, WORLD), chance.randrange(1, 20), \
@@ -147,8 +148,7 @@ class Faults(unittest.TestCase):
 
     @unittest.skipIf(SEEDS, "the seeds have them")
     def test_each(self):
-        groups = [("lock", 2, 5, "off"), ("stop", 3, 2, "on"), ("order", 2, 4, "off"), ("kill", 1, 7, "off"),
-                  ("skip", 2, 6, "on")]
+        groups = [("lock", 2, 5, "off"), ("stop", 3, 2, "on"), ("order", 2, 4, "off"), ("kill", 1, 7, "off")]
         self.check_all([(fault, "world", 1, 3, "on") for fault in FAULTS]
                        + [(fault, "group", *rest) for fault, *rest in groups]
                        + [("lock", "world", 0, 6, "on"), ("stop", "world", 0, 2, "on")])

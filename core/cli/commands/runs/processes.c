@@ -43,15 +43,29 @@ static int processes_add_json(struct rh_json *rows, const char *run, const struc
 }
 
 /* @param rows NULL: as text */
+static int processes_add_replica(const char *run, const struct rh_usage *usage, size_t replica, struct rh_grid *grid,
+                                 struct rh_json *rows)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < usage->process_count; i++) {
+		const struct rh_usage_process *process = &usage->processes[i];
+
+		if (process->replica != replica)
+			continue;
+		r = rows ? processes_add_json(rows, run, usage, process) : processes_add_text(grid, run, usage, process);
+	}
+	return r;
+}
+
+/* By replica, whichever of them has started first. */
 static int processes_add_run(const struct rh_kept *kept, struct rh_grid *grid, struct rh_json *rows)
 {
 	rh_auto_usage usage = {0};
 	int r = rh_usage_read(kept, &usage);
 
-	for (size_t i = 0; r == 0 && i < usage.process_count; i++) {
-		r = rows ? processes_add_json(rows, kept->name, &usage, &usage.processes[i])
-		         : processes_add_text(grid, kept->name, &usage, &usage.processes[i]);
-	}
+	for (size_t i = 0; r == 0 && i < usage.replica_count; i++)
+		r = processes_add_replica(kept->name, &usage, i, grid, rows);
 	return r;
 }
 

@@ -40,7 +40,7 @@ static int compare_index(const void *a, const void *b)
 
 static void check(const float *given, size_t count, size_t wanted)
 {
-	struct rh_comm_top sorted[MOST];
+	struct rh_comm_top sorted[MOST] = {0};
 	struct rh_comm_top taken[MOST];
 	float values[MOST];
 	size_t next = 0;

@@ -233,12 +233,13 @@ static void test_limits__says_what_is_in_the_way(void **state)
 static void test_limits__are_kept_by_the_kernel(void **state)
 {
 	struct rh_shim_limits_options options = {.root = "", .memory = 16 * 1024 * 1024, .cpu = 500};
-	rh_auto_free char *name = rh_asprintf(RH_SHIM_LIMITS_PREFIX "%d-test", (int)getpid());
 	rh_auto(shim_limits) limits = NULL;
+	char name[64];
 	int status = 0;
 	pid_t pid;
 
 	(void)state;
+	(void)snprintf(name, sizeof(name), RH_SHIM_LIMITS_PREFIX "%d-test", (int)getpid());
 	options.name = name;
 	if (rh_shim_limits_check("", NULL) < 0 || rh_shim_limits_new(&options, &limits, NULL) < 0)
 		skip();
