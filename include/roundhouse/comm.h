@@ -57,6 +57,10 @@ extern "C" {
 #define RH_COMM_U16 10
 #define RH_COMM_U32 11
 #define RH_COMM_U64 12
+/** float8 e4m3fn of OCP, as torch has it: no infinity, NaN above 448; reduced in f32, rounded to nearest even once a
+ * hop */
+#define RH_COMM_F8_E4M3 13
+#define RH_COMM_F8_E5M2 14 /**< float8 e5m2 of OCP; likewise, infinite above 57344 */
 /** @} */
 
 /** @name Reductions @{ */

@@ -82,12 +82,15 @@ struct rh_comm_team {
 	int32_t (*check)(void *core);
 };
 
-/** @return bytes of one element of @p type, RH_COMM_F32 …; 0: it is none */
+/**
+ * @return bytes of one element of @p type, RH_COMM_F32 …; 0: it is none, or one that this header does not have yet.
+ * collective() refuses such a type by RH_COMM_ENOTSUP, and the core does the operation.
+ */
 static inline size_t rh_comm_element_size(int32_t type)
 {
-	static const uint8_t sizes[] = {0, 4, 8, 2, 2, 1, 4, 8, 1, 2, 2, 4, 8};
+	static const uint8_t sizes[] = {0, 4, 8, 2, 2, 1, 4, 8, 1, 2, 2, 4, 8, 1, 1};
 
-	return type >= RH_COMM_F32 && type <= RH_COMM_U64 ? sizes[type] : 0;
+	return type >= RH_COMM_F32 && type <= RH_COMM_F8_E5M2 ? sizes[type] : 0;
 }
 
 /** A backend. Append only; a NULL operation is one that it leaves to the core. */

@@ -53,7 +53,8 @@ static void choose(struct trial *trial, uint32_t *seed, int32_t world)
 {
 	trial->of.what = RH_COMM_ALL_TO_ALL + (int32_t)(next_number(seed) % 9);
 	trial->of.type = 1 + (int32_t)(next_number(seed) % VALUES_TYPES);
-	trial->of.reduce = 1 + (int32_t)(next_number(seed) % (trial->of.type < RH_COMM_I8 ? RH_COMM_PROD : RH_COMM_BXOR));
+	trial->of.reduce =
+		1 + (int32_t)(next_number(seed) % (values_is_float(trial->of.type) ? RH_COMM_PROD : RH_COMM_BXOR));
 	trial->of.root = (int32_t)(next_number(seed) % (uint32_t)world);
 	trial->of.count = next_count(seed);
 	trial->in_place = next_number(seed) % 3 == 0;

@@ -104,9 +104,9 @@ static int try_counts(struct rh_comm *comm, struct trial *trial)
 /* Every type and every reduction is tried, but of the integers that differ in length alone not every pair. */
 static bool worth_it(int32_t type, int32_t reduce)
 {
-	if (type <= RH_COMM_U8 && reduce <= RH_COMM_PROD)
+	if ((type <= RH_COMM_U8 || values_is_float(type)) && reduce <= RH_COMM_PROD)
 		return true;
-	return type >= RH_COMM_I8 && (reduce == RH_COMM_SUM || reduce == RH_COMM_BAND + type % 3);
+	return !values_is_float(type) && (reduce == RH_COMM_SUM || reduce == RH_COMM_BAND + type % 3);
 }
 
 int operations_collectives(struct rh_comm *comm, const void *arg)

@@ -20,7 +20,7 @@ double reference_reduced(const struct reference_trial *trial, int32_t world, siz
 		total = values_combine(total, reference_value(rank, i, trial->reduce), trial->reduce);
 	if (trial->reduce != RH_COMM_AVG)
 		return total;
-	if (trial->type >= RH_COMM_I8)
+	if (!values_is_float(trial->type))
 		return (double)(int)(total / world);
 	return total / world;
 }

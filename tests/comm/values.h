@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Number of element types, RH_COMM_F32 (1) … RH_COMM_U64. */
-#define VALUES_TYPES 12
+/** Number of element types, RH_COMM_F32 (1) … RH_COMM_F8_E5M2. */
+#define VALUES_TYPES 14
 
+/** @return whether it is a floating type */
+bool values_is_float(int32_t type);
 /** Write a small whole number, which every type holds exactly, as element @p at of type @p type. Any alignment. */
 void values_put(void *data, size_t at, int32_t type, int value);
 /** Write @p value, rounded, as element @p at of floating type @p type. Any alignment. */

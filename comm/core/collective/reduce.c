@@ -2,6 +2,7 @@
 #include "comm/core/collective/reduce.h"
 
 #include "comm/core/floats.h"
+#include "roundhouse/comm_backend.h"
 
 #if defined(__x86_64__)
 #define REDUCE_HAS_AVX2 1
@@ -9,7 +10,7 @@
 #define REDUCE_HAS_AVX2 0
 #endif
 
-#define REDUCE_TYPES 13
+#define REDUCE_TYPES (RH_COMM_F8_E5M2 + 1)
 #define REDUCE_OPS 9
 
 typedef void reduce_fn(void *out, const void *a, const void *b, size_t count);
@@ -69,6 +70,8 @@ static inline double f64_keep(double value)
 	FLOATS(level##_f64, attribute, double, double, f64_keep, f64_keep)                             \
 	FLOATS(level##_f16, attribute, uint16_t, float, rh_comm_f32_from_f16, rh_comm_f16_from_f32)    \
 	FLOATS(level##_bf16, attribute, uint16_t, float, rh_comm_f32_from_bf16, rh_comm_bf16_from_f32) \
+	FLOATS(level##_e4m3, attribute, uint8_t, float, rh_comm_f32_from_e4m3, rh_comm_e4m3_from_f32)  \
+	FLOATS(level##_e5m2, attribute, uint8_t, float, rh_comm_f32_from_e5m2, rh_comm_e5m2_from_f32)  \
 	INTEGERS(level##_i8, attribute, int8_t, uint8_t)                                               \
 	INTEGERS(level##_i16, attribute, int16_t, uint32_t)                                            \
 	INTEGERS(level##_i32, attribute, int32_t, uint32_t)                                            \
@@ -95,6 +98,7 @@ static inline double f64_keep(double value)
 		[RH_COMM_I64] = ROW_OF_BITS(level##_i64), [RH_COMM_U8] = ROW_OF_BITS(level##_u8),   \
 		[RH_COMM_I16] = ROW_OF_BITS(level##_i16), [RH_COMM_U16] = ROW_OF_BITS(level##_u16), \
 		[RH_COMM_U32] = ROW_OF_BITS(level##_u32), [RH_COMM_U64] = ROW_OF_BITS(level##_u64), \
+		[RH_COMM_F8_E4M3] = {ROW(level##_e4m3)},  [RH_COMM_F8_E5M2] = {ROW(level##_e5m2)},  \
 	};
 
 ALL_KERNELS(plain, )
@@ -132,13 +136,7 @@ bool rh_comm_type_reduces_by(int32_t type, int32_t reduce)
 
 size_t rh_comm_type_size(int32_t type)
 {
-	static const uint8_t sizes[REDUCE_TYPES] = {
-		[RH_COMM_F32] = 4, [RH_COMM_F64] = 8, [RH_COMM_F16] = 2, [RH_COMM_BF16] = 2,
-		[RH_COMM_I8] = 1,  [RH_COMM_I32] = 4, [RH_COMM_I64] = 8, [RH_COMM_U8] = 1,
-		[RH_COMM_I16] = 2, [RH_COMM_U16] = 2, [RH_COMM_U32] = 4, [RH_COMM_U64] = 8,
-	};
-
-	return rh_comm_type_is_known(type) ? sizes[type] : 0;
+	return rh_comm_element_size(type);
 }
 
 void rh_comm_reduce(void *out, const void *a, const void *b, size_t count, int32_t type, int32_t reduce)
@@ -160,6 +158,8 @@ DIVIDE(f32, float, float, f32_keep, f32_keep)
 DIVIDE(f64, double, double, f64_keep, f64_keep)
 DIVIDE(f16, uint16_t, float, rh_comm_f32_from_f16, rh_comm_f16_from_f32)
 DIVIDE(bf16, uint16_t, float, rh_comm_f32_from_bf16, rh_comm_bf16_from_f32)
+DIVIDE(e4m3, uint8_t, float, rh_comm_f32_from_e4m3, rh_comm_e4m3_from_f32)
+DIVIDE(e5m2, uint8_t, float, rh_comm_f32_from_e5m2, rh_comm_e5m2_from_f32)
 DIVIDE(i8, int8_t, int32_t, , )
 DIVIDE(i32, int32_t, int32_t, , )
 DIVIDE(i64, int64_t, int64_t, , )
@@ -172,10 +172,11 @@ DIVIDE(u64, uint64_t, uint64_t, , )
 void rh_comm_divide(void *data, size_t count, int32_t type, int32_t divisor)
 {
 	static divide_fn *const table[REDUCE_TYPES] = {
-		[RH_COMM_F32] = divide_f32,   [RH_COMM_F64] = divide_f64, [RH_COMM_F16] = divide_f16,
-		[RH_COMM_BF16] = divide_bf16, [RH_COMM_I8] = divide_i8,   [RH_COMM_I32] = divide_i32,
-		[RH_COMM_I64] = divide_i64,   [RH_COMM_U8] = divide_u8,   [RH_COMM_I16] = divide_i16,
-		[RH_COMM_U16] = divide_u16,   [RH_COMM_U32] = divide_u32, [RH_COMM_U64] = divide_u64,
+		[RH_COMM_F32] = divide_f32,      [RH_COMM_F64] = divide_f64,      [RH_COMM_F16] = divide_f16,
+		[RH_COMM_BF16] = divide_bf16,    [RH_COMM_I8] = divide_i8,        [RH_COMM_I32] = divide_i32,
+		[RH_COMM_I64] = divide_i64,      [RH_COMM_U8] = divide_u8,        [RH_COMM_I16] = divide_i16,
+		[RH_COMM_U16] = divide_u16,      [RH_COMM_U32] = divide_u32,      [RH_COMM_U64] = divide_u64,
+		[RH_COMM_F8_E4M3] = divide_e4m3, [RH_COMM_F8_E5M2] = divide_e5m2,
 	};
 
 	table[type](data, count, divisor);

@@ -175,9 +175,10 @@ static int32_t check_memory(struct rh_comm *comm, const struct rh_comm_op *op, s
 	if (op->memory != RH_COMM_CUDA || op->what == RH_COMM_BARRIER)
 		return 0;
 	if (op->type > RH_COMM_U8 || (rh_comm_what_reduces(op->what) && op->reduce > RH_COMM_PROD))
-		return rh_comm_fail(err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
-		                    "rh_comm_op: CUDA memory of i16, u16, u32 and u64, and its bits, are not reduced; copy it "
-		                    "to the host, or move it as u8");
+		return rh_comm_fail(
+			err, RH_COMM_ENOTSUP, RH_COMM_NO_RANK,
+			"rh_comm_op: CUDA memory of i16, u16, u32, u64 and float8, and its bits, are not reduced; copy it "
+			"to the host, or move it as u8");
 	if (!comm->cuda.self)
 		return check_open_stage(comm, err);
 	return 0;

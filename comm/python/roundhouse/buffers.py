@@ -13,13 +13,16 @@ _TORCH = {"torch.float32": library.F32, "torch.float64": library.F64, "torch.flo
           "torch.bfloat16": library.BF16, "torch.int8": library.I8, "torch.int32": library.I32,
           "torch.int64": library.I64, "torch.uint8": library.U8,
           "torch.bool": library.U8, "torch.int16": library.I16, "torch.uint16": library.U16,
-          "torch.uint32": library.U32, "torch.uint64": library.U64}
+          "torch.uint32": library.U32, "torch.uint64": library.U64,
+          "torch.float8_e4m3fn": library.F8_E4M3, "torch.float8_e5m2": library.F8_E5M2}
+# of ml_dtypes, whose elements look like bytes without a meaning
+_ML = {"bfloat16": library.BF16, "float8_e4m3fn": library.F8_E4M3, "float8_e5m2": library.F8_E5M2}
 _FORMAT = {"f": library.F32, "d": library.F64, "e": library.F16, "b": library.I8, "i": library.I32, "q": library.I64,
            "B": library.U8, "?": library.U8, "c": library.U8,
            "l": library.I64 if ctypes.sizeof(ctypes.c_long) == 8 else library.I32,
           "h": library.I16, "H": library.U16, "I": library.U32, "Q": library.U64,
           "L": library.U64 if ctypes.sizeof(ctypes.c_long) == 8 else library.U32}
-_TYPES = "float32, float64, float16, bfloat16, bool, or an integer of 8 to 64 bits"
+_TYPES = "float32, float64, float16, bfloat16, float8 e4m3fn or e5m2, bool, or an integer of 8 to 64 bits"
 
 
 class Buffer:
@@ -61,10 +64,7 @@ def _of_tensor(tensor, moved):
 
 def _of_array(array, moved, writable):
     about = array.__array_interface__
-    type_ = _TYPESTR.get(about["typestr"][1:])
-    # ml_dtypes' bfloat16 looks like two bytes without a meaning
-    if str(getattr(array, "dtype", "")) == "bfloat16":
-        type_ = library.BF16
+    type_ = _ML.get(str(getattr(array, "dtype", ""))) or _TYPESTR.get(about["typestr"][1:])
     if about["typestr"][0] == ">":
         _refuse(array, "its bytes are in the other order; use .astype() with the machine's")
     if about.get("strides") is not None and not array.flags.c_contiguous:

@@ -222,7 +222,7 @@ class Comm:
 
     Arrays are numpy arrays, torch tensors (of a CUDA device, too, where the backend takes it) or what has the buffer
     protocol. They must be contiguous and are used in place, without a copy. What is reduced is of float32, float64,
-    float16, bfloat16 (torch, ml_dtypes), bool, or an integer of 8 to 64 bits, with or without a sign; what is only
+    float16, bfloat16 and float8 (e4m3fn, e5m2; torch, ml_dtypes), bool, or an integer of 8 to 64 bits; what is only
     moved is of any type. Operations are ``"sum"``, ``"avg"``, ``"min"``, ``"max"`` and ``"prod"``, of integers also
     ``"band"``, ``"bor"`` and ``"bxor"``; integers wrap around, and their average rounds to zero. ``"min"`` and
     ``"max"`` keep NaN.

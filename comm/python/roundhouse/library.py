@@ -12,7 +12,7 @@ NO_RANK = -1
 ANY_RANK = -2
 NAME = "librhcomm.so.0"
 
-F32, F64, F16, BF16, I8, I32, I64, U8, I16, U16, U32, U64 = range(1, 13)
+F32, F64, F16, BF16, I8, I32, I64, U8, I16, U16, U32, U64, F8_E4M3, F8_E5M2 = range(1, 15)
 REDUCTIONS = {"sum": 1, "avg": 2, "min": 3, "max": 4, "prod": 5, "band": 6, "bor": 7, "bxor": 8}
 ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER, SEND, RECV = range(1, 8)
 ALL_TO_ALL, ALL_TO_ALL_V, GATHER, GATHER_V, SCATTER, SCATTER_V, REDUCE, ALL_GATHER_V, REDUCE_SCATTER_V = range(8, 17)

@@ -62,7 +62,7 @@ static void test_misuse__wrong_operations_are_refused_and_harm_nothing(void **st
 	ops[0].what = 0;
 	ops[1].what = RH_COMM_REDUCE_SCATTER_V + 1;
 	ops[2].type = 0;
-	ops[3].type = RH_COMM_U64 + 1;
+	ops[3].type = RH_COMM_F8_E5M2 + 1;
 	ops[4].reduce = 0;
 	ops[5].memory = 2;
 	/* of which four bytes each are nothing at all, or almost nothing */

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """numpy arrays, without a copy. usage: test_numpy.py LIBRARY SOURCE"""
+import importlib.util
+import os
+
 import kit
 
 kit.need("numpy", "python3-numpy")
@@ -21,6 +24,16 @@ def types():
                     mine = rng[comm.rank].copy()
                     assert comm.all_reduce(mine, op) is mine
                     assert np.array_equal(mine, function(rng)), (name, count, op)
+
+
+@kit.case
+def short_floats():
+    import ml_dtypes
+    with roundhouse.Comm() as comm:
+        for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+            mine = np.arange(3).astype(getattr(ml_dtypes, name))
+            comm.all_reduce(mine)
+            assert list(mine.astype("float32")) == [0, comm.world, 2 * comm.world], (name, mine)
 
 
 @kit.case
@@ -62,6 +75,13 @@ def same_bits():
 class Numpy(kit.Ranks):
     def test_types(self):
         self.world(3, "types")
+
+    def test_short_floats(self):
+        found = importlib.util.find_spec("ml_dtypes")
+        if found is None:
+            self.skipTest("there is no ml_dtypes")
+        paths = (kit.PACKAGE, os.path.dirname(os.path.dirname(found.origin)))
+        self.world(3, "short_floats", further={"PYTHONPATH": os.pathsep.join(paths)})
 
     def test_shapes(self):
         self.world(3, "shapes")

@@ -165,11 +165,27 @@ def _(turn):
     raise ValueError("all were refused")
 
 
-@row("`all_reduce` of float8", rh=False, gloo=False, why="it is moved, not reduced")
+@row("`all_reduce`, `reduce`, `reduce_scatter` in all forms of float8 (e4m3fn, e5m2): SUM, AVG, MIN, MAX, PRODUCT",
+     gloo=False, why="gloo has no such types")
 def _(turn):
-    tensor = turn.make(3, dtype=turn.torch.float8_e4m3fn)
-    turn.dist.all_reduce(tensor, group=turn.group)
-    return tensor
+    dist, own = turn.dist, slice(2 * turn.rank, 2 * turn.rank + 2)
+    for dtype in turn.lent("float8_e4m3fn float8_e5m2"):
+        # sums of four ranks are at most 8, which both types hold, as all on the way
+        numbers = turn.torch.stack([turn.make(2 * turn.world, rank=rank, most=3) for rank in turn.everybody])
+        for name, want in (("SUM", numbers.sum(0)), ("MIN", numbers.amin(0)), ("MAX", numbers.amax(0)),
+                           ("PRODUCT", numbers.prod(0)), ("AVG", (numbers.sum(0) / turn.world).to(dtype).float())):
+            op, given = getattr(dist.ReduceOp, name), turn.make(2 * turn.world, dtype=dtype, most=3)
+            tensor, out = turn.make(2 * turn.world, dtype=dtype, most=3), turn.room(2, dtype=dtype)
+            dist.all_reduce(tensor, op, group=turn.group)
+            assert tensor.dtype == dtype and (tensor.float() == want).all(), (dtype, name, tensor, want)
+            dist.reduce_scatter_tensor(out, given, op, group=turn.group)
+            assert (out.float() == want[own]).all(), (dtype, name, out, want)
+            dist.reduce_scatter(out, list(given.split(2)), op, group=turn.group)
+            assert (out.float() == want[own]).all(), (dtype, name, out, want)
+            tensor = turn.make(2 * turn.world, dtype=dtype, most=3)
+            dist.reduce(tensor, 0, op, group=turn.group)
+            assert turn.rank != 0 or (tensor.float() == want).all(), (dtype, name, tensor, want)
+    return []
 
 
 @row("`all_reduce` of sparse tensors", rh=False, why="use `.to_dense()`")

@@ -13,8 +13,8 @@ static const char *const label_whats[] = {
 	"operation", "all-reduce", "reduce-scatter", "all-gather",   "broadcast",       "barrier",
 	"send",      "receive",    "all-to-all",     "all-to-all-v", "gather",          "gather-v",
 	"scatter",   "scatter-v",  "reduce",         "all-gather-v", "reduce-scatter-v"};
-static const char *const label_types[] = {"elements", "f32", "f64", "f16", "bf16", "i8", "i32",
-                                          "i64",      "u8",  "i16", "u16", "u32",  "u64"};
+static const char *const label_types[] = {"elements", "f32", "f64", "f16", "bf16", "i8",   "i32", "i64",
+                                          "u8",       "i16", "u16", "u32", "u64",  "e4m3", "e5m2"};
 static const char *const label_reductions[] = {"no reduction", "sum",  "avg", "min", "max",
                                                "prod",         "band", "bor", "bxor"};
 

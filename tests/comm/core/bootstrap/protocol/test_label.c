@@ -24,6 +24,7 @@ static const struct {
 	{{.what = RH_COMM_REDUCE_SCATTER, .count = 1, .type = RH_COMM_I64, .reduce = RH_COMM_MIN},
      "reduce-scatter of 1 i64, min"},
 	{{.what = RH_COMM_ALL_GATHER, .count = 0, .type = RH_COMM_BF16}, "all-gather of 0 bf16"},
+	{{.what = RH_COMM_ALL_GATHER, .count = 3, .type = RH_COMM_F8_E5M2}, "all-gather of 3 e5m2"},
 	{{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_U64, .reduce = RH_COMM_BXOR},
      "all-reduce of 4 u64, bxor"},
 	{{.what = RH_COMM_ALL_REDUCE, .count = 4, .type = RH_COMM_I16, .reduce = RH_COMM_BAND},
