@@ -14,8 +14,8 @@ import yaml
 
 CLUSTER = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CLUSTER))
-import client_env  # noqa: E402
-import node  # noqa: E402
+from client import client_env  # noqa: E402
+from node import node  # noqa: E402
 
 ARGUMENTS = 1
 IMAGES = ["train"]

@@ -12,7 +12,7 @@ import unittest
 
 CLUSTER = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CLUSTER))
-import client_env  # noqa: E402
+from client import client_env  # noqa: E402
 
 ARGUMENTS = 1
 if __name__ == "__main__":
