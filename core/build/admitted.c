@@ -3,19 +3,14 @@
 
 #include <string.h>
 
-#include "base/str.h"
 #include "job/values/names.h"
 
 /* @return the pod set of the replica type, borrowed, or NULL */
 static const struct rh_json *admitted_pod_set(const struct rh_json *admission, const struct rh_replica_spec *spec)
 {
 	char lower[RH_NAME_SIZE];
-	const struct rh_json *set = rh_json_first(rh_json_get(admission, "podSets"));
 
-	rh_name_lower(spec->type, lower);
-	while (set && !rh_text_equal(rh_json_string_at(set, "name"), lower))
-		set = rh_json_next(set);
-	return set;
+	return rh_json_find(rh_json_get(admission, "podSets"), "name", rh_name_lower(spec->type, lower));
 }
 
 int rh_admitted_add_map(const struct rh_json *from, struct rh_json *object, const char *key)

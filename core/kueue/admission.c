@@ -14,11 +14,7 @@
 
 const struct rh_json *rh_kueue_condition(const struct rh_json *workload, const char *type)
 {
-	const struct rh_json *condition = rh_json_first(rh_json_at(workload, "status.conditions"));
-
-	while (condition && !rh_text_equal(rh_json_string_at(condition, "type"), type))
-		condition = rh_json_next(condition);
-	return condition;
+	return rh_json_find(rh_json_at(workload, "status.conditions"), "type", type);
 }
 
 bool rh_kueue_is(const struct rh_json *workload, const char *type)

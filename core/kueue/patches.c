@@ -80,11 +80,9 @@ static int patches_fill(const struct patches_condition *expected, int64_t now, s
 
 static int patches_set(const struct patches_condition *expected, int64_t now, struct rh_json *conditions)
 {
-	struct rh_json *condition = rh_json_first(conditions);
+	struct rh_json *condition = rh_json_find(conditions, "type", expected->type);
 	rh_auto(json) fresh = NULL;
 
-	while (condition && !rh_text_equal(rh_json_string_at(condition, "type"), expected->type))
-		condition = rh_json_next(condition);
 	if (condition)
 		return patches_fill(expected, now, condition);
 	fresh = rh_json_new_object();

@@ -5,6 +5,7 @@
 
 #include "base/json/node.h"
 #include "base/map.h"
+#include "base/str.h"
 
 /* Objects with more members are worth a hash map. */
 #define JSON_WALK_MAX 16
@@ -184,6 +185,15 @@ struct rh_json *rh_json_at(const struct rh_json *json, const char *path)
 const char *rh_json_string_at(const struct rh_json *json, const char *path)
 {
 	return rh_json_string(rh_json_at(json, path));
+}
+
+struct rh_json *rh_json_find(const struct rh_json *list, const char *key, const char *text)
+{
+	struct rh_json *item = text ? rh_json_first(list) : NULL;
+
+	while (item && !rh_text_equal(rh_json_string(rh_json_get(item, key)), text))
+		item = rh_json_next(item);
+	return item;
 }
 
 int rh_json_set(struct rh_json *object, const char *key, struct rh_json *value)

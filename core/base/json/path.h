@@ -27,5 +27,11 @@ struct rh_json_spot {
 struct rh_json *rh_json_at_near(const struct rh_json *json, const char *path, struct rh_json_spot *spot);
 /** @return the string at @p path, borrowed, or NULL when it is absent or no string */
 const char *rh_json_string_at(const struct rh_json *json, const char *path);
+/**
+ * Find an item of a list by what it is called, as Kubernetes' lists of conditions and containers have it.
+ * @param list NULL, or no list: nothing is found
+ * @return the first item whose member @p key is the string @p text, borrowed; NULL: there is none, or @p text is NULL
+ */
+struct rh_json *rh_json_find(const struct rh_json *list, const char *key, const char *text);
 
 #endif

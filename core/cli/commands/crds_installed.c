@@ -11,11 +11,7 @@
 
 static bool installed_has_version(const struct rh_json *definition, const char *version)
 {
-	const struct rh_json *item = rh_json_first(rh_json_at(definition, "spec.versions"));
-
-	while (item && !rh_text_equal(rh_json_string_at(item, "name"), version))
-		item = rh_json_next(item);
-	return item != NULL;
+	return rh_json_find(rh_json_at(definition, "spec.versions"), "name", version);
 }
 
 /* @param installed of the same name; NULL: there is none */

@@ -279,11 +279,7 @@ int32_t rh_view_lookup(const struct rh_view *view, const char *name)
 	/* nothing was looked up: the entries are those of the kind */
 	if (!name || !text || view->snapshot->lookups || rh_json_parse(text, strlen(text), &declared, NULL) < 0)
 		return -1;
-	for (const struct rh_json *entry = rh_json_first(declared); entry; entry = rh_json_next(entry)) {
-		if (rh_text_equal(rh_json_string_at(entry, "name"), name))
-			return RH_LOOKUP_ABSENT;
-	}
-	return -1;
+	return rh_json_find(declared, "name", name) ? RH_LOOKUP_ABSENT : -1;
 }
 
 const char *rh_view_gang(const struct rh_view *view)

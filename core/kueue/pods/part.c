@@ -75,11 +75,10 @@ int rh_kueue_part_read(const struct rh_job *job, struct rh_kueue_part *ret_part)
 
 int32_t rh_kueue_part_admitted(const struct rh_kueue_part *part, const struct rh_json *workload)
 {
-	const struct rh_json *assignment = rh_json_first(rh_json_at(workload, "status.admission.podSetAssignments"));
+	const struct rh_json *assignment =
+		rh_json_find(rh_json_at(workload, "status.admission.podSetAssignments"), "name", part->set);
 	int64_t count = 0;
 
-	while (assignment && !rh_text_equal(rh_json_string_at(assignment, "name"), part->set))
-		assignment = rh_json_next(assignment);
 	if (!rh_json_integer(rh_json_get(assignment, "count"), &count) || count <= 0 || count > part->asked)
 		return part->asked;
 	return (int32_t)count;

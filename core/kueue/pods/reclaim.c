@@ -2,7 +2,6 @@
 #include "kueue/pods/reclaim.h"
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "job/status/conditions.h"
 #include "job/values/names.h"
 
@@ -34,12 +33,9 @@ int rh_kueue_reclaim_read(const struct rh_job *job, struct rh_json **ret_list)
 
 static int64_t reclaim_count(const struct rh_json *list, const char *name)
 {
-	const struct rh_json *set = rh_json_first(list);
 	int64_t count = 0;
 
-	while (set && !rh_text_equal(rh_json_string_at(set, "name"), name))
-		set = rh_json_next(set);
-	(void)rh_json_integer(rh_json_get(set, "count"), &count);
+	(void)rh_json_integer(rh_json_get(rh_json_find(list, "name", name), "count"), &count);
 	return count;
 }
 

@@ -33,11 +33,7 @@ int rh_kueue_topology_ask(const struct rh_job *job, const struct rh_replica_spec
 /* @return whether the set that @p name names asks for something; the pods have its annotations then */
 static bool topology_is_asked(const struct rh_json *asked, const char *name)
 {
-	const struct rh_json *set = rh_json_first(asked);
-
-	while (set && !rh_text_equal(rh_json_string_at(set, "name"), name))
-		set = rh_json_next(set);
-	return rh_json_get(set, "topologyRequest");
+	return rh_json_get(rh_json_find(asked, "name", name), "topologyRequest");
 }
 
 static int topology_add_gate(struct rh_json *set)

@@ -254,6 +254,20 @@ static void test_json__at(void **state)
 	assert_null(rh_json_at(NULL, "a"));
 }
 
+static void test_json__find(void **state)
+{
+	rh_auto(json) list =
+		support_json("[{\"name\":\"a\",\"n\":1},2,{\"n\":2},{\"name\":\"b\",\"n\":3},{\"name\":\"b\"}]");
+	int64_t number = 0;
+
+	(void)state;
+	assert_true(rh_json_integer(rh_json_get(rh_json_find(list, "name", "b"), "n"), &number));
+	assert_int_equal(number, 3);
+	assert_null(rh_json_find(list, "name", "c"));
+	assert_null(rh_json_find(list, "name", NULL));
+	assert_null(rh_json_find(NULL, "name", "a"));
+}
+
 static void test_json__string_at(void **state)
 {
 	rh_auto(json) json = support_json("{\"a\":{\"b\":\"x\",\"c\":1}}");
@@ -698,6 +712,7 @@ int main(void)
 		cmocka_unit_test(test_json__number_text),
 		cmocka_unit_test(test_json__get_is_exact),
 		cmocka_unit_test(test_json__at),
+		cmocka_unit_test(test_json__find),
 		cmocka_unit_test(test_json__string_at),
 		cmocka_unit_test(test_json__walk),
 		cmocka_unit_test(test_json__size_and_item),
