@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/core/check.h"
 #include "comm/reference.h"
 #include "comm/values.h"
 
@@ -14,23 +15,6 @@
 #define LONG 50000
 #define TENSORS 120
 #define TENSOR_BYTES 40000
-
-#define CHECK(condition)                                                                                    \
-	do {                                                                                                    \
-		if (!(condition)) {                                                                                 \
-			(void)fprintf(stderr, "rank %d: line %d: %s\n", (int)rh_comm_rank(comm), __LINE__, #condition); \
-			return 1;                                                                                       \
-		}                                                                                                   \
-	} while (0)
-
-/* For calls that fill `err`. */
-#define CHECK_DONE(call)                                                                                  \
-	do {                                                                                                  \
-		if ((call) != 0) {                                                                                \
-			(void)fprintf(stderr, "rank %d: line %d: %s\n", (int)rh_comm_rank(comm), __LINE__, err.text); \
-			return 1;                                                                                     \
-		}                                                                                                 \
-	} while (0)
 
 /* One collective as it is tried. */
 struct trial {

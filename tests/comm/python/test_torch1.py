@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any torch, Debian's 1.13 for one: the hook, the optimizer, parameters. usage: test_torch1.py LIBRARY SOURCE"""
+import os
 import signal
 import subprocess
 import sys
@@ -75,17 +76,8 @@ def hook():
     comm.close()
 
 
-@kit.case
-def hook_death():
-    import os
-    import roundhouse.torch
-    import torch
-    import torch.distributed as dist
-    dist.init_process_group("gloo")
-    comm = roundhouse.torch.comm_of()
-    model = torch.nn.parallel.DistributedDataParallel(network(0))
-    model.register_comm_hook(comm, roundhouse.torch.all_reduce_hook)
-    # torch makes its buckets anew after the first steps, over gloo
+def train_until_a_rank_dies(model, comm):
+    """Rank 1 is killed after some steps: torch makes its buckets anew after the first ones, over gloo."""
     for step in range(3):
         loss_of(model, comm.rank, step).backward()
     comm.barrier()
@@ -98,6 +90,18 @@ def hook_death():
         assert "rank 1" in str(error) and "died" in str(error), error
         return
     raise AssertionError("nobody missed rank 1")
+
+
+@kit.case
+def hook_death():
+    import roundhouse.torch
+    import torch
+    import torch.distributed as dist
+    dist.init_process_group("gloo")
+    comm = roundhouse.torch.comm_of()
+    model = torch.nn.parallel.DistributedDataParallel(network(0))
+    model.register_comm_hook(comm, roundhouse.torch.all_reduce_hook)
+    train_until_a_rank_dies(model, comm)
 
 
 @kit.case

@@ -9,7 +9,7 @@ import sys
 
 import kit
 import torch2
-from test_torch1 import alone, check_equal, check_same, loss_of, network
+from test_torch1 import alone, check_equal, check_same, loss_of, network, train_until_a_rank_dies
 
 # What an accuracy on 297 images may differ on another machine, whose sums are rounded in another order.
 ACCURACY = 0.02
@@ -85,18 +85,7 @@ def death():
     torch, _, comm = start("gloo")
     model = torch.nn.parallel.DistributedDataParallel(network(0))
     model.register_comm_hook(roundhouse.torch.Compression(comm, "sign"), roundhouse.torch.compress_hook)
-    for step in range(3):
-        loss_of(model, comm.rank, step).backward()
-    comm.barrier()
-    if comm.rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    try:
-        for step in range(3, 1000):
-            loss_of(model, comm.rank, step).backward()
-    except RuntimeError as error:
-        assert "rank 1" in str(error) and "died" in str(error), error
-        return
-    raise AssertionError("nobody missed rank 1")
+    train_until_a_rank_dies(model, comm)
 
 
 @kit.case

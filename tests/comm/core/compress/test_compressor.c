@@ -15,27 +15,11 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "comm/core/check.h"
 #include "comm/ranks.h"
 
 #define TURNS 12
 #define MOST 5000
-
-#define CHECK(condition)                                                                                    \
-	do {                                                                                                    \
-		if (!(condition)) {                                                                                 \
-			(void)fprintf(stderr, "rank %d: line %d: %s\n", (int)rh_comm_rank(comm), __LINE__, #condition); \
-			return 1;                                                                                       \
-		}                                                                                                   \
-	} while (0)
-
-/* For calls that fill `err`. */
-#define CHECK_DONE(call)                                                                                  \
-	do {                                                                                                  \
-		if ((call) != 0) {                                                                                \
-			(void)fprintf(stderr, "rank %d: line %d: %s\n", (int)rh_comm_rank(comm), __LINE__, err.text); \
-			return 1;                                                                                     \
-		}                                                                                                 \
-	} while (0)
 
 /* What a rank gives, repeatable on every other one: few large elements, as gradients have. */
 static float gradient(int32_t rank, int turn, size_t i)
