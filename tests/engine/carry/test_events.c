@@ -249,6 +249,46 @@ static void test_events__outlive_their_job_only_while_they_are_written(void **st
 	assert_false(rh_engine_busy(sim.engine));
 }
 
+/* An engine with the job "j" of a master and a worker that run. */
+static void open_pair(struct sim *sim)
+{
+	sim_open(sim, false);
+	sim_start(sim);
+	sim_create(sim, sim_new_job("j", "Master=Never Worker=Never", NULL, NULL));
+	sim_settle(sim);
+	sim_play_pod(sim, "j-master-0", "Running");
+	sim_play_pod(sim, "j-worker-0", "Running");
+}
+
+/* A pass reports the exit of every pod that has ended when it begins (v1-behaviour C.3-2), here of both. */
+static void test_events__exits_that_are_seen_at_once_are_all_reported(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	open_pair(&sim);
+	sim_set_pod(&sim, "j-master-0", "Succeeded", 0, 0);
+	sim_set_pod(&sim, "j-worker-0", "Succeeded", 0, 0);
+	sim_settle(&sim);
+	assert_int_equal(sim_assert_event(&sim, "Normal ExitedWithCode Pod: default.j-master-0 exited with code 0"), 1);
+	assert_int_equal(sim_assert_event(&sim, "Normal ExitedWithCode Pod: default.j-worker-0 exited with code 0"), 1);
+	sim_assert_event(&sim, "Normal PyTorchJobSucceeded");
+}
+
+/* Where the master's end is seen first, it ends the job, and the worker ends in a job that has ended. */
+static void test_events__an_exit_after_the_jobs_end_is_not_reported(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	open_pair(&sim);
+	sim_play_pod(&sim, "j-master-0", "Succeeded");
+	sim_play_pod(&sim, "j-worker-0", "Succeeded");
+	sim_assert_event(&sim, "Normal ExitedWithCode Pod: default.j-master-0 exited with code 0");
+	sim_assert_no_event(&sim, "Normal ExitedWithCode Pod: default.j-worker-0");
+	sim_assert_event(&sim, "Normal PyTorchJobSucceeded");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +302,8 @@ int main(void)
 		cmocka_unit_test(test_events__only_so_many_are_remembered),
 		cmocka_unit_test(test_events__one_whose_time_is_over_is_written_anew),
 		cmocka_unit_test(test_events__outlive_their_job_only_while_they_are_written),
+		cmocka_unit_test(test_events__exits_that_are_seen_at_once_are_all_reported),
+		cmocka_unit_test(test_events__an_exit_after_the_jobs_end_is_not_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
