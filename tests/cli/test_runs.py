@@ -13,7 +13,7 @@ import tempfile
 import time
 
 import program
-from program import Case, call, job, main
+from program import Case, call, job, main, wait_for
 from terminal import Talk
 
 WORKERS = """    Worker:
@@ -30,16 +30,6 @@ WORKERS = """    Worker:
 
 def jobs(name="one", master="'exit 0'", worker="'exit 0'"):
     return job(name, master) + WORKERS.format(command=worker)
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + program.TIMEOUT
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.01)
-    raise AssertionError(f"waited too long for {what}")
 
 
 class Runs(Case):

@@ -10,8 +10,8 @@
 
 #include "base/os/clock.h"
 #include "base/os/random.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 #include "host/registry.h"
 
 #define ACTIONS 7
@@ -29,16 +29,6 @@ struct late {
 	size_t delayed; /* rounds in which no answer was taken */
 };
 
-static size_t count_awaited(const struct rh_engine *engine)
-{
-	size_t cursor = 0, count = 0;
-	void *value;
-
-	while (rh_map_next(engine->entries, &cursor, NULL, &value))
-		count += rh_answers_are_awaited(((const struct rh_entry *)value)->bodies.answers);
-	return count;
-}
-
 /* Take what has come, or let it wait, in some rounds of virtual time. */
 static bool come_late(struct sim *sim)
 {
@@ -52,7 +42,7 @@ static bool come_late(struct sim *sim)
 		(void)poll(&poll_fd, 1, 1);
 		rh_host_step(sim->host, rh_clock_monotonic());
 	}
-	return count_awaited(sim->engine) > 0;
+	return snapshot_engine(sim->engine).awaited > 0;
 }
 
 static void open_plugin(struct sim *sim, const char *path, enum rh_isolation isolation)
@@ -230,7 +220,7 @@ static void test_late__a_plugin_that_hangs_stops_no_job_of_others(void **state)
 	}
 	sim_settle(&sim);
 	sim_assert(&sim, "other", "Created | master-0 Pending");
-	assert_int_equal(count_awaited(sim.engine), 2); /* one is asked about, the other one waits for its turn */
+	assert_int_equal(snapshot_engine(sim.engine).awaited, 2); /* one is asked about, the other one waits for its turn */
 	assert_null(stalled(&sim, "one"));
 }
 

@@ -11,23 +11,24 @@
 #include "base/os/file.h"
 #include "base/support.h"
 #include "comm/core/trace/format.h"
+#include "local/scratch.h"
 
 #define NOW (INT64_C(1700000000) * 1000000)
 
-static char folder[] = "/tmp/rh-counters-XXXXXX";
+static char *folder;
 
 static int set_up(void **state)
 {
 	(void)state;
-	memcpy(strrchr(folder, '-'), "-XXXXXX", sizeof("-XXXXXX"));
-	assert_non_null(mkdtemp(folder));
+	folder = test_scratch();
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	return rh_dir_remove(folder, NULL);
+	test_scratch_remove(folder);
+	return 0;
 }
 
 static void write_bytes(const char *name, const void *bytes, size_t length)

@@ -226,6 +226,11 @@ static void run_until(struct fixture *fixture, bool (*until)(struct fixture *fix
 		         rh_str_text(&fixture->phases), rh_str_text(&fixture->refused));
 }
 
+static bool is_running(struct fixture *fixture)
+{
+	return strcmp(fixture->phase, "Running") == 0;
+}
+
 static bool has_ended(struct fixture *fixture)
 {
 	const char *phase = rh_json_string_at(pod_of(fixture), "status.phase");
@@ -253,8 +258,12 @@ static bool is_refused(struct fixture *fixture)
 static void test_runner__pod_runs_to_its_end(void **state)
 {
 	struct fixture *fixture = *state;
+	rh_auto_free char *go = rh_path_join(fixture->scratch, "go");
+	rh_auto_free char *script = rh_asprintf("echo hello; until [ -e %s ]; do sleep 0.02; done", go);
 
-	create_pod(fixture, "echo hello; sleep 0.2", NEVER);
+	create_pod(fixture, script, NEVER);
+	run_until(fixture, is_running);
+	test_scratch_append(fixture->scratch, "go", "", 0);
 	run_until(fixture, has_ended);
 	assert_string_equal(rh_str_text(&fixture->lines), "j/w-0/c: hello\n");
 	assert_string_equal(rh_str_text(&fixture->phases), "Pending Running Succeeded ");

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 #include "job/values/names.h"
 #include "store/memory/parts.h"
 
@@ -482,18 +482,31 @@ static size_t count_watches(const struct sim *sim)
 	return count;
 }
 
+/* Memory is out for a new version of the job, unless it was for an earlier one, and nothing is listed again since. */
+static void lose_event(const struct sim *sim, const struct rh_json *job)
+{
+	if (snapshot_engine(sim->engine).lost)
+		return;
+	rh_mem_fail_after(0);
+	sim_deliver(sim, "PyTorchJob", RH_WATCH_MODIFIED, job);
+	assert_true(snapshot_engine(sim->engine).lost);
+}
+
 /* One watch each for jobs, pods and Services: the engine ends those that it replaces. */
 static void test_faults__listing_again_opens_no_more_watches(void **state)
 {
 	auto_sim sim = {0};
+	rh_auto(json) job = NULL;
 
 	(void)state;
 	sim_open(&sim, false);
 	sim_start(&sim);
 	create(&sim, PAIR);
+	job = rh_json_copy(sim_job(&sim, "j"));
+	assert_int_equal(rh_json_set_string(rh_json_get(job, "metadata"), "resourceVersion", "99999"), 0);
 	assert_int_equal(count_watches(&sim), 3);
 	for (long n = 0; n < 200; n++) {
-		sim.engine->lost = true;
+		lose_event(&sim, job);
 		rh_mem_fail_after(n);
 		rh_engine_step(sim.engine, sim.now);
 		rh_mem_fail_after(-1);
