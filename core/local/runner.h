@@ -3,8 +3,9 @@
  * @file local/runner.h
  * @brief The kubelet of one machine: runs the pods of a store as processes and writes their status.
  *
- * Each pod gets a shim (local/shim.h). While it exists, the runner makes this process a child subreaper: orphans of a
- * killed shim become children of this process and are killed. So the process must have no other children.
+ * A pod is started with the object that the watch of the store delivered; it is not read again. Each pod gets a shim
+ * (local/shim.h). While it exists, the runner makes this process a child subreaper: orphans of a killed shim become
+ * children of this process and are killed. So the process must have no other children.
  */
 #ifndef RH_LOCAL_RUNNER_H
 #define RH_LOCAL_RUNNER_H
@@ -27,8 +28,8 @@
 /** Opaque runner. */
 struct rh_runner;
 
-/** Callbacks of a runner. Called on the loop's thread, from rh_runner_step() or the store's pump; strings are borrowed
- * during the call. Only the first three are required. */
+/** Callbacks of a runner. Called on the loop's thread, from rh_runner_step(), rh_runner_start_queued() or the
+ * store's pump; strings are borrowed during the call. Only the first three are required. */
 struct rh_runner_hooks {
 	/** @return the ConfigMap, Secret or PersistentVolumeClaim of that name, borrowed for the call that asks, or NULL */
 	const struct rh_json *(*find)(void *arg, const char *kind, const char *namespace_, const char *name);
@@ -90,7 +91,14 @@ int rh_runner_new(const struct rh_runner_options *options, struct rh_runner **re
 /** Kill all remaining processes, wait a few seconds at most for their end, and free the runner. NULL is ignored. */
 void rh_runner_free(struct rh_runner *runner);
 RH_DEFINE_CLEANUP(runner);
-/** Do what is due, as a step of the loop. @param now wall-clock microseconds */
+/**
+ * Start pods that wait, a few in each call, as a step of the loop: after the store's events, and before who deletes
+ * pods, so that a pod whose deletion was requested is not started. @param now wall-clock microseconds
+ */
+void rh_runner_start_queued(struct rh_runner *runner, int64_t now);
+/** @return the latest time of the next rh_runner_start_queued(), monotonic microseconds; RH_NEVER */
+int64_t rh_runner_start_deadline(const struct rh_runner *runner);
+/** Do what else is due, as a step of the loop after the engine's. @param now wall-clock microseconds */
 void rh_runner_step(struct rh_runner *runner, int64_t now);
 /** @return the latest time of the next rh_runner_step(), monotonic microseconds, as the last one found it; RH_NEVER */
 int64_t rh_runner_deadline(const struct rh_runner *runner);

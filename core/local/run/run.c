@@ -255,6 +255,19 @@ static int64_t run_engine_deadline(void *arg)
 	return deadline == RH_NEVER ? RH_NEVER : deadline - run->wall_start + run->clock_start;
 }
 
+static void run_step_starts(void *arg, int64_t clock)
+{
+	const struct rh_run *run = arg;
+
+	(void)clock;
+	rh_runner_start_queued(run->runner, run_now(run));
+}
+
+static int64_t run_starts_deadline(void *arg)
+{
+	return rh_runner_start_deadline(((const struct rh_run *)arg)->runner);
+}
+
 static void run_step_runner(void *arg, int64_t clock)
 {
 	const struct rh_run *run = arg;
@@ -298,21 +311,37 @@ static int64_t run_store_deadline(void *arg)
 	return run->lost ? run->clock + RUN_PAUSE : RH_NEVER;
 }
 
-/* What a run does in each turn of the loop, in this order: events first, the end last. */
+/*
+ * What a run does in each turn of the loop, in this order. Events come first. Pods are started before the engine and
+ * the stop may delete them. The end follows all that ends pods.
+ */
+enum run_order {
+	RUN_STORE,
+	RUN_STARTS,
+	RUN_LIMIT,
+	RUN_ENGINE,
+	RUN_RUNNER,
+	RUN_STOP,
+	RUN_END,
+	RUN_SAMPLES,
+	RUN_CONTROL
+};
+
 static int run_add_sources(struct rh_run *run, struct rh_error *err)
 {
 	const struct rh_loop_source sources[] = {
-		{run_step_store, run_store_deadline, run, 0},
-		{run_step_limit, run_limit_deadline, run, 1},
-		{run_step_engine, run_engine_deadline, run, 2},
-		{run_step_runner, run_runner_deadline, run, 3},
-		{rh_run_stop_judge, rh_run_stop_judge_deadline, run, 4},
-		{rh_run_stop_step, rh_run_stop_deadline, run, 4},
-		{run_step_end, run_end_deadline, run, 5},
-		{rh_run_terminal_step, rh_run_terminal_deadline, run, 4},
-		{rh_run_stall_step, rh_run_stall_deadline, run, 6},
-		{rh_run_load_step, rh_run_load_deadline, run, 6},
-		{rh_run_control_step, rh_run_control_deadline, run, 7},
+		{run_step_store, run_store_deadline, run, RUN_STORE},
+		{run_step_starts, run_starts_deadline, run, RUN_STARTS},
+		{run_step_limit, run_limit_deadline, run, RUN_LIMIT},
+		{run_step_engine, run_engine_deadline, run, RUN_ENGINE},
+		{run_step_runner, run_runner_deadline, run, RUN_RUNNER},
+		{rh_run_stop_judge, rh_run_stop_judge_deadline, run, RUN_STOP},
+		{rh_run_stop_step, rh_run_stop_deadline, run, RUN_STOP},
+		{rh_run_terminal_step, rh_run_terminal_deadline, run, RUN_STOP},
+		{run_step_end, run_end_deadline, run, RUN_END},
+		{rh_run_stall_step, rh_run_stall_deadline, run, RUN_SAMPLES},
+		{rh_run_load_step, rh_run_load_deadline, run, RUN_SAMPLES},
+		{rh_run_control_step, rh_run_control_deadline, run, RUN_CONTROL},
 	};
 	int r = 0;
 

@@ -50,6 +50,7 @@ void rh_runner_pod_free(struct rh_runner_pod *pod)
 	rh_free(pod->ip);
 	rh_free(pod->dir);
 	rh_free(pod->message);
+	rh_free(pod->object);
 	rh_free(pod->gpus);
 	rh_free(pod);
 }

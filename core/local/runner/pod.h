@@ -84,7 +84,7 @@ struct rh_runner_pod {
 	bool deleting; /**< deletionTimestamp is set */
 	bool gone;     /**< the object is no longer in the store */
 	bool delete_sent;
-	bool asking;      /**< a get of its object is in progress, to start it */
+	char *object;     /**< while it is queued: itself, as the watch delivered it last; NULL: memory was short */
 	int64_t retry_at; /**< monotonic time of the next attempt to start it */
 };
 

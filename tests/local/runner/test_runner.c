@@ -45,6 +45,7 @@ struct fixture {
 	struct rh_str phases; /* "name: phase", one for each change of a phase */
 	char phase[32];
 	int deleted;
+	int lost;
 	long memory; /* allocations that succeed in each turn of the runner; < 0: all */
 	struct rh_json *secret;
 };
@@ -87,6 +88,11 @@ static void take_refusal(void *arg, const struct rh_json *pod, const char *reaso
 	rh_str_appendf(&((struct fixture *)arg)->refused, "%s: %s: %s\n", rh_runner_replica(pod), reason, message);
 }
 
+static void take_loss(void *arg)
+{
+	((struct fixture *)arg)->lost++;
+}
+
 static void take_pod(void *arg, enum rh_watch_event event, const struct rh_json *object)
 {
 	struct fixture *fixture = arg;
@@ -108,6 +114,7 @@ static void take_turn(void *arg, int64_t now)
 	rh_memory_store_set_time(fixture->store, rh_clock_wall());
 	rh_memory_store_drain(fixture->store);
 	(void)rh_mem_fail_after(fixture->memory);
+	rh_runner_start_queued(fixture->runner, rh_clock_wall());
 	rh_runner_step(fixture->runner, rh_clock_wall());
 	(void)rh_mem_fail_after(-1);
 	if (fixture->until(fixture) || now > fixture->deadline)
@@ -118,9 +125,11 @@ static int64_t next_turn(void *arg)
 {
 	const struct fixture *fixture = arg;
 	int64_t due = rh_runner_deadline(fixture->runner);
+	int64_t start = rh_runner_start_deadline(fixture->runner);
 
 	if (rh_memory_store_pending(fixture->store) > 0)
 		return fixture->now;
+	due = start < due ? start : due;
 	return due < fixture->now + RH_SECOND ? due : fixture->now + RH_SECOND;
 }
 
@@ -153,6 +162,7 @@ static int set_up(void **state)
 	                                         .line = take_line,
 	                                         .note = take_note,
 	                                         .refused = take_refusal,
+	                                         .lost = take_loss,
 	                                         .arg = fixture};
 	assert_int_equal(rh_runner_new(&options, &fixture->runner, &err), 0);
 	assert_true(options.store->watch(options.store, &rh_resource_pods, NULL, take_pod, fixture));
@@ -343,6 +353,41 @@ static void test_runner__pod_deleted_before_its_start(void **state)
 	assert_string_equal(rh_str_text(&fixture->lines), "");
 }
 
+/* The watch delivers what a pod is started with: nothing but that is read. */
+static void test_runner__pod_starts_in_the_turn_of_its_event(void **state)
+{
+	struct fixture *fixture = *state;
+
+	create_pod(fixture, "echo up", NEVER);
+	rh_memory_store_drain(fixture->store);
+	assert_int_equal(rh_memory_store_pending(fixture->store), 0);
+	assert_int_equal(rh_runner_alive(fixture->runner), 0);
+	rh_runner_start_queued(fixture->runner, rh_clock_wall());
+	assert_int_equal(rh_memory_store_pending(fixture->store), 0);
+	assert_int_equal(rh_runner_alive(fixture->runner), 1);
+	assert_true(rh_runner_start_deadline(fixture->runner) == RH_NEVER);
+	run_until(fixture, has_ended);
+}
+
+/* Memory was short when its event came: it is not started until it is seen again. */
+static void test_runner__pod_waits_for_its_object(void **state)
+{
+	struct fixture *fixture = *state;
+
+	create_pod(fixture, "echo up", NEVER);
+	rh_memory_store_drain(fixture->store);
+	(void)rh_mem_fail_after(0);
+	rh_runner_see(fixture->runner, pod_of(fixture));
+	(void)rh_mem_fail_after(-1);
+	assert_int_equal(fixture->lost, 1);
+	rh_runner_start_queued(fixture->runner, rh_clock_wall());
+	assert_int_equal(rh_runner_alive(fixture->runner), 0);
+	rh_runner_see(fixture->runner, pod_of(fixture));
+	assert_true(rh_runner_start_deadline(fixture->runner) <= rh_clock_monotonic());
+	run_until(fixture, has_ended);
+	assert_string_equal(rh_str_text(&fixture->lines), "j/w-0/c: up\n");
+}
+
 /* What was forced out of the store is killed, and its successor waits for its end: both would have one address. */
 static void test_runner__successor_waits(void **state)
 {
@@ -527,6 +572,8 @@ int main(int argc, char **argv)
 		ROW(test_runner__grace_period_ends),
 		ROW(test_runner__grace_period_is_cut),
 		ROW(test_runner__pod_deleted_before_its_start),
+		ROW(test_runner__pod_starts_in_the_turn_of_its_event),
+		ROW(test_runner__pod_waits_for_its_object),
 		ROW(test_runner__successor_waits),
 		ROW(test_runner__refused_pod_waits),
 		ROW(test_runner__killed_shim),
