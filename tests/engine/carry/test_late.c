@@ -240,7 +240,7 @@ static void test_late__a_plugin_that_hangs_stops_no_job_of_others(void **state)
 	}
 	sim_settle(sim);
 	sim_assert(sim, "other", "Created | master-0 Pending");
-	assert_int_equal(snapshot_engine(sim->engine).awaited, 2); /* one is asked about, the other one waits for its turn */
+	assert_int_equal(snapshot_engine(sim->engine).awaited, 2); /* one is asked about, the other waits for its turn */
 	assert_null(stalled(sim, "one"));
 }
 
