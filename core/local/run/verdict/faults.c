@@ -82,7 +82,7 @@ static int faults_read(struct faults_judging *judging, size_t who)
 		.blame = (enum rh_blame)record->blame,
 		.accused = record->accused,
 		.silent = faults_silence(log),
-		.at = record->failed_at,
+		.at = record->failing_since,
 		.lines = record->lines ? record->lines : "",
 		.tail = judging->tails[who],
 	};
