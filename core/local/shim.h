@@ -53,7 +53,7 @@ struct rh_shim_stop {
 
 /** Report of a shim about one container. As JSON:
  * {"container","init","state","pid","exitCode","signal","reason","message","restarts","startedAt","finishedAt",
- *  "again","asked"}.
+ *  "logBegin","logEnd","again","asked"}.
  */
 struct rh_shim_report {
 	char container[64];
@@ -69,7 +69,10 @@ struct rh_shim_report {
 	int32_t restarts;   /**< number of restarts */
 	int64_t started_at; /**< wall-clock microseconds */
 	int64_t finished_at;
-	bool asked; /**< its first process ended after the pod was stopped */
+	int64_t
+		log_begin;   /**< bytes of the log before the output of this run, which has ended; else 0, likewise the next */
+	int64_t log_end; /**< likewise, and those of its output */
+	bool asked;      /**< its first process ended after the pod was stopped */
 };
 
 /**

@@ -79,6 +79,16 @@ static bool pods_pod_ended(const struct rh_pod *pod)
 	return pod->phase == RH_PHASE_SUCCEEDED || pod->phase == RH_PHASE_FAILED;
 }
 
+/* @return whether the fault of @p pod goes on with the recorded one: that was no consequence where this one is none,
+ * and its container had not worked for long in between */
+static bool pods_record_goes_on(const struct rh_run_record *record, const struct rh_pod *pod)
+{
+	bool recovered = record->own.container[0] && record->own.times == 0;
+
+	return record->blame != RH_BLAME_NONE && !recovered &&
+	       rh_blame_is_consequence((enum rh_blame)record->blame) == rh_blame_is_consequence((enum rh_blame)pod->blame);
+}
+
 /* The fault of a pod stays recorded when the next pod is created. */
 static int pods_record_end(struct rh_run_record *record, const struct rh_pod *pod)
 {
@@ -100,6 +110,8 @@ static int pods_record_end(struct rh_run_record *record, const struct rh_pod *po
 	record->lines = lines;
 	if (!reason || !container || !lines)
 		return RH_ENOMEM;
+	if (!pods_record_goes_on(record, pod))
+		record->failing_since = pod->failed_at;
 	record->blame = pod->blame;
 	record->failed_code = pod->failed_code;
 	record->rank = pod->rank;

@@ -64,7 +64,8 @@ static char *channel_excerpt(const struct rh_runner_pod *pod, const struct rh_ru
 	rh_auto_str tail = {0};
 	rh_auto_str lines = {0};
 
-	rh_log_tail(container->log.path, container->log_start, RH_EVIDENCE_TEXT_MAX, &tail);
+	rh_log_tail(container->log.path, container->report.log_begin, container->report.log_end, RH_EVIDENCE_TEXT_MAX,
+	            &tail);
 	channel_take_recorded(pod, container, &recorded);
 	end.output = rh_str_text(&tail);
 	if (recorded.length > 0 && !rh_evidence_read(&end).raised)
@@ -80,7 +81,6 @@ static void channel_take_end(const struct rh_runner_pod *pod, struct rh_runner_c
 	rh_free(rh_take(container->last_lines));
 	if (container->report.exit_code != 0)
 		container->last_lines = channel_excerpt(pod, container);
-	container->log_start = rh_log_size(container->log.path);
 }
 
 /* An end is reported again when a pending restart of the container is cancelled. */

@@ -28,7 +28,6 @@ struct rh_runner_container {
 	struct rh_shim_report ended;  /**< its last end; finished_at 0: none */
 	char *last_lines;             /**< of that end, when it failed; NULL: none */
 	struct rh_log log;
-	int64_t log_start;   /**< size of the log when the present instance started */
 	bool grown;          /**< the log may have unread data */
 	int64_t partial_due; /**< monotonic time at which the start of a line is passed on; 0: none waits */
 	int process;         /**< descriptor of its first process (pidfd) while that runs; -1: none */

@@ -114,12 +114,8 @@ static int start_make_logs(struct runner_start *start)
 	if (!start->log_dir)
 		return rh_fail_oom(start->err);
 	r = rh_dir_make(start->log_dir, 0700, start->err);
-	for (size_t i = 0; r == 0 && i < pod->container_count; i++) {
-		struct rh_runner_container *container = &pod->containers[i];
-
-		container->log.offset = rh_log_size(container->log.path);
-		container->log_start = container->log.offset;
-	}
+	for (size_t i = 0; r == 0 && i < pod->container_count; i++)
+		pod->containers[i].log.offset = rh_log_size(pod->containers[i].log.path);
 	return r;
 }
 

@@ -249,6 +249,17 @@ static bool has_ended(struct fixture *fixture)
 	       rh_runner_alive(fixture->runner) == 0;
 }
 
+/* Without a turn of the loop. */
+static void await_file(const struct fixture *fixture, const char *name)
+{
+	rh_auto_free char *path = rh_path_join(fixture->scratch, name);
+	int64_t limit = rh_clock_monotonic() + LIMIT;
+
+	while (access(path, F_OK) < 0 && rh_clock_monotonic() < limit)
+		(void)usleep(1000);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
 static bool is_gone(struct fixture *fixture)
 {
 	return !pod_of(fixture) && fixture->deleted > 0 && rh_runner_alive(fixture->runner) == 0;
@@ -304,6 +315,30 @@ static void test_runner__restart_in_place(void **state)
 	assert_true(rh_json_integer(rh_json_at(pod_of(fixture), "status.containerStatuses[0].restartCount"), &restarts));
 	assert_int_equal(restarts, 1);
 	assert_string_equal(rh_str_text(&fixture->lines), "j/w-0/c: run\nj/w-0/c: run\n");
+}
+
+static bool has_restarted(struct fixture *fixture)
+{
+	return rh_json_at(pod_of(fixture), "status.containerStatuses[0].lastState.terminated") != NULL;
+}
+
+/* The report of an end is read when the next instance of the container has written. */
+static void test_runner__lines_are_those_of_the_instance(void **state)
+{
+	struct fixture *fixture = *state;
+
+	create_pod(fixture,
+	           "[ -e old ] && { echo new; touch new; exec sleep 100; }; touch old; echo old; "
+	           "until [ -e go ]; do sleep 0.01; done; exit 5",
+	           "'restartPolicy':'OnFailure'");
+	run_until(fixture, has_printed);
+	test_scratch_append(fixture->scratch, "go", "", 0);
+	await_file(fixture, "new");
+	run_until(fixture, has_restarted);
+	assert_string_equal(rh_json_string_at(pod_of(fixture), "status.containerStatuses[0].lastState.terminated.message"),
+	                    "old");
+	delete_pod(fixture, 0);
+	run_until(fixture, is_gone);
 }
 
 static void test_runner__deletion_is_graceful(void **state)
@@ -567,6 +602,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		ROW(test_runner__pod_runs_to_its_end),
 		ROW(test_runner__last_lines_of_a_failure),
+		ROW(test_runner__lines_are_those_of_the_instance),
 		ROW(test_runner__restart_in_place),
 		ROW(test_runner__deletion_is_graceful),
 		ROW(test_runner__grace_period_ends),

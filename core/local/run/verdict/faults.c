@@ -69,7 +69,7 @@ static int faults_read(struct faults_judging *judging, size_t who)
 
 	if (!log)
 		return RH_ENOMEM;
-	rh_log_tail(log, 0, RH_VERDICT_TAIL_MAX, &tail);
+	rh_log_tail(log, 0, RH_NEVER, RH_VERDICT_TAIL_MAX, &tail);
 	judging->tails[who] = rh_str_take(&tail);
 	judging->names[who] = rh_asprintf("%s-%" PRId32, record->type, record->index);
 	if (!judging->tails[who] || !judging->names[who])
@@ -82,7 +82,7 @@ static int faults_read(struct faults_judging *judging, size_t who)
 		.blame = (enum rh_blame)record->blame,
 		.accused = record->accused,
 		.silent = faults_silence(log),
-		.at = record->failed_at,
+		.at = record->failing_since,
 		.lines = record->lines ? record->lines : "",
 		.tail = judging->tails[who],
 	};
