@@ -21,6 +21,7 @@
 #include "base/os/loop.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "job/values/names.h"
 #include "local/locks.h"
 #include "local/shim.h"
 #include "store/store.h"
@@ -29,7 +30,7 @@
 struct rh_runner;
 
 /** Callbacks of a runner. Called on the loop's thread, from rh_runner_step(), rh_runner_start_queued() or the
- * store's pump; strings are borrowed during the call. Only the first three are required. */
+ * store's pump; strings are borrowed during the call. Only the first four are required. */
 struct rh_runner_hooks {
 	/** @return the ConfigMap, Secret or PersistentVolumeClaim of that name, borrowed for the call that asks, or NULL */
 	const struct rh_json *(*find)(void *arg, const char *kind, const char *namespace_, const char *name);
@@ -37,6 +38,8 @@ struct rh_runner_hooks {
 	const char *(*address)(void *arg, const struct rh_json *pod);
 	/** @return the folder that relative paths of the pod's job are relative to; borrowed */
 	const char *(*folder)(void *arg, const struct rh_json *pod);
+	/** Write the name of the pod's replica: "worker-1". @return @p buffer */
+	const char *(*replica)(void *arg, const struct rh_json *pod, char buffer[RH_NAME_SIZE]);
 	/** Append lines of /etc/hosts for the pods of a namespace. */
 	void (*hosts)(void *arg, const char *namespace_, struct rh_str *out);
 	/** @return variables that the containers of the pod get unless it sets them, as "NAME=value", NULL-terminated,
@@ -125,7 +128,5 @@ bool rh_runner_runs(const struct rh_runner *runner, const char *job, const char 
 /** Build the path of a container's log below @p log_dir. @return owned by the caller; NULL: out of memory */
 char *rh_runner_log_path(const char *log_dir, const char *job, const char *replica, const char *container)
 	__attribute__((warn_unused_result));
-/** @return the name of a pod's replica, its name without the job's: "worker-1"; borrowed from @p pod; never NULL */
-const char *rh_runner_replica(const struct rh_json *pod);
 
 #endif

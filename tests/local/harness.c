@@ -48,10 +48,11 @@ static void take_job(void *arg, const struct rh_json *job, const struct rh_run_f
 	run->job = rh_json_copy(job);
 }
 
-static void take_pod(void *arg, const struct rh_json *pod)
+static void take_pod(void *arg, const char *replica, const struct rh_json *pod)
 {
 	struct test_run *run = arg;
 
+	assert_true(rh_ends_with(rh_json_string_at(pod, "metadata.name"), replica));
 	assert_non_null(rh_json_string_at(pod, "metadata.uid"));
 	run->pods_reported++;
 }

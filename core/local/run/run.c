@@ -84,6 +84,11 @@ static const char *run_address(void *arg, const struct rh_json *pod)
 	return place ? place->host : NULL;
 }
 
+static const char *run_replica(void *arg, const struct rh_json *pod, char buffer[RH_NAME_SIZE])
+{
+	return rh_run_replica_name(arg, pod, buffer);
+}
+
 static const char *run_folder(void *arg, const struct rh_json *pod)
 {
 	const struct rh_run_job *job = rh_run_job_of_pod(arg, pod);
@@ -134,7 +139,9 @@ static void run_on_refused_pod(void *arg, const struct rh_json *pod, const char 
 {
 	struct rh_run *run = arg;
 	struct rh_run_job *job = rh_run_job_of_pod(run, pod);
-	rh_auto_free char *text = rh_asprintf("replica %s: %s: %s", rh_runner_replica(pod), reason, message);
+	char replica[RH_NAME_SIZE];
+	rh_auto_free char *text =
+		rh_asprintf("replica %s: %s: %s", rh_run_replica_name(run, pod, replica), reason, message);
 
 	if (job)
 		rh_run_job_refuse(run, job, text ? text : message);
@@ -419,6 +426,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 		(struct rh_runner_hooks){.find = run_find,
 	                             .address = run_address,
 	                             .folder = run_folder,
+	                             .replica = run_replica,
 	                             .hosts = run_hosts,
 	                             .variables = rh_run_progress_variables,
 	                             .line = run->options->hooks.line ? run_on_line : NULL,

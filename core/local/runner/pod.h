@@ -52,8 +52,9 @@ struct rh_runner_pod {
 	char *namespace_;
 	char *name;
 	char *uid;
-	char *job;     /**< name of its job in log folders and output */
-	char *replica; /**< "worker-1" */
+	char *job;      /**< name of its job in log folders and output */
+	char *job_name; /**< name of its job; "": it has none */
+	char *replica;  /**< "worker-1" */
 	char *restart_policy;
 	char *ip;                               /**< NULL before it has an address */
 	char *dir;                              /**< its folder; NULL before it is created */

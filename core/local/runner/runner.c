@@ -25,19 +25,6 @@
 /* Most turns of rh_runner_free() that wait for the end of processes. */
 #define RUNNER_FREE_TURNS 500
 
-const char *rh_runner_replica(const struct rh_json *pod)
-{
-	const struct rh_json *metadata = rh_json_get(pod, "metadata");
-	const char *name = rh_json_string(rh_json_get(metadata, "name"));
-	const char *job = rh_json_string(rh_json_get(rh_json_get(metadata, "labels"), RH_LABEL_JOB));
-	size_t length = job ? strlen(job) : 0;
-
-	if (!name)
-		return "";
-	return length > 0 && strncmp(name, job, length) == 0 && name[length] == '-' && name[length + 1] ? name + length + 1
-	                                                                                                : name;
-}
-
 char *rh_runner_log_path(const char *log_dir, const char *job, const char *replica, const char *container)
 {
 	return rh_asprintf("%s/%s/%s/%s.log", log_dir, job, replica, container);
@@ -72,11 +59,14 @@ static int runner_fill(struct rh_runner_pod *pod, const struct rh_json *object)
 	const struct rh_json *regular = rh_json_get(spec, "containers");
 	const char *job = rh_json_string(rh_json_get(rh_json_get(metadata, "labels"), RH_LABEL_JOB));
 	const char *policy = rh_json_string(rh_json_get(spec, "restartPolicy"));
+	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
+	char replica[RH_NAME_SIZE];
 
 	pod->namespace_ = rh_strdup(rh_json_string(rh_json_get(metadata, "namespace")));
 	pod->name = rh_strdup(rh_json_string(rh_json_get(metadata, "name")));
 	pod->uid = rh_strdup(rh_json_string(rh_json_get(metadata, "uid")));
-	pod->replica = rh_strdup(rh_runner_replica(object));
+	pod->replica = rh_strdup(hooks->replica(hooks->arg, object, replica));
+	pod->job_name = rh_strdup(job ? job : "");
 	pod->restart_policy = rh_strdup(policy ? policy : "Always");
 	if (!job)
 		job = "pods";
@@ -84,7 +74,7 @@ static int runner_fill(struct rh_runner_pod *pod, const struct rh_json *object)
 		pod->runner->options.qualify && pod->namespace_ ? rh_asprintf("%s.%s", pod->namespace_, job) : rh_strdup(job);
 	pod->containers = rh_alloc_array(rh_json_size(init) + rh_json_size(regular) + 1, sizeof(*pod->containers));
 	if (!pod->namespace_ || !pod->name || !pod->uid || !pod->replica || !pod->restart_policy || !pod->job ||
-	    !pod->containers)
+	    !pod->job_name || !pod->containers)
 		return RH_ENOMEM;
 	if (runner_add_containers(pod, init, true) < 0)
 		return RH_ENOMEM;

@@ -318,6 +318,15 @@ static char *start_link_path(const struct rh_runner_pod *pod)
 	return name ? rh_path_join(pod->runner->options.dir, name) : NULL;
 }
 
+/* Before the link is there, so that who finds the folder finds it. */
+static int start_record(const struct runner_start *start)
+{
+	const struct rh_runner_pod *pod = start->pod;
+	const struct rh_pod_record record = {pod->namespace_, pod->name, pod->job_name, pod->replica};
+
+	return rh_pod_record_write(pod->dir, &record, start->err);
+}
+
 /* A pod that is made again has the name of the one before, so the new link is renamed over the old one. */
 static int start_link(const struct rh_runner_pod *pod, struct rh_error *err)
 {
@@ -378,6 +387,8 @@ static int start_try(struct runner_start *start)
 		r = start_take_gpus(start);
 	if (r == 0)
 		r = start_make_plan(start, &plan);
+	if (r == 0)
+		r = start_record(start);
 	if (r == 0)
 		r = start_link(start->pod, start->err);
 	if (r == 0)

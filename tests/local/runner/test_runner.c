@@ -20,6 +20,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "job/support.h"
+#include "local/exec.h"
 #include "local/scratch.h"
 #include "store/memory.h"
 
@@ -70,6 +71,13 @@ static const char *find_folder(void *arg, const struct rh_json *pod)
 	return ((const struct fixture *)arg)->scratch;
 }
 
+static const char *name_replica(void *arg, const struct rh_json *pod, char buffer[RH_NAME_SIZE])
+{
+	(void)arg;
+	rh_copy(buffer, RH_NAME_SIZE, rh_json_string_at(pod, "metadata.labels.replica"));
+	return buffer;
+}
+
 static void take_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
                       size_t length)
 {
@@ -85,7 +93,8 @@ static void take_note(void *arg, const char *text)
 
 static void take_refusal(void *arg, const struct rh_json *pod, const char *reason, const char *message)
 {
-	rh_str_appendf(&((struct fixture *)arg)->refused, "%s: %s: %s\n", rh_runner_replica(pod), reason, message);
+	rh_str_appendf(&((struct fixture *)arg)->refused, "%s: %s: %s\n", rh_json_string_at(pod, "metadata.labels.replica"),
+	               reason, message);
 }
 
 static void take_loss(void *arg)
@@ -159,6 +168,7 @@ static int set_up(void **state)
 	options.hooks = (struct rh_runner_hooks){.find = find_object,
 	                                         .address = find_address,
 	                                         .folder = find_folder,
+	                                         .replica = name_replica,
 	                                         .line = take_line,
 	                                         .note = take_note,
 	                                         .refused = take_refusal,
@@ -198,11 +208,12 @@ static void ignore_outcome(void *arg, const struct rh_outcome *outcome)
 static void create_pod(struct fixture *fixture, const char *script, const char *members)
 {
 	struct rh_store *store = rh_memory_store_face(fixture->store);
-	rh_auto_free char *text = rh_asprintf(
-		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-w-0','namespace':'n','labels':{'address':'127.7.7.7',"
-		"'training.kubeflow.org/job-name':'j'}},'spec':{'containers':[{'name':'c','image':'i',"
-		"'command':['sh','-c','%s']}],%s}}",
-		script, members);
+	rh_auto_free char *text =
+		rh_asprintf("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-w-0','namespace':'n','labels':{'address':'"
+	                "127.7.7.7','replica':'w-0',"
+	                "'training.kubeflow.org/job-name':'j'}},'spec':{'containers':[{'name':'c','image':'i',"
+	                "'command':['sh','-c','%s']}],%s}}",
+	                script, members);
 	struct rh_request request = {.verb = RH_VERB_CREATE, .resource = &rh_resource_pods, .namespace_ = "n"};
 
 	request.body = test_json(text);
@@ -540,6 +551,18 @@ static char *named_pod(const struct fixture *fixture)
 }
 
 /* A pod is found by its name as long as it is there; one that takes its place has the name from then on. */
+/* The folder says whose it is. */
+static void assert_recorded(const struct fixture *fixture)
+{
+	rh_auto_pod_record record = {0};
+
+	assert_int_equal(rh_exec_link_read(fixture->scratch, "n.j-w-0", &record), 0);
+	assert_string_equal(record.namespace_, "n");
+	assert_string_equal(record.pod, "j-w-0");
+	assert_string_equal(record.job, "j");
+	assert_string_equal(record.replica, "w-0");
+}
+
 static void test_runner__pods_have_names(void **state)
 {
 	struct fixture *fixture = *state;
@@ -551,6 +574,7 @@ static void test_runner__pods_have_names(void **state)
 	run_until(fixture, has_printed);
 	first = named_pod(fixture);
 	assert_string_equal(first, rh_json_string_at(pod_of(fixture), "metadata.uid"));
+	assert_recorded(fixture);
 	rh_str_clear(&fixture->lines);
 	delete_pod(fixture, 0);
 	create_pod(fixture, "echo up; exec sleep 600", NEVER);
@@ -577,24 +601,6 @@ static void test_runner__sets_variables_of_pod_folders(void **state)
 	assert_non_null(strstr(rh_str_text(&fixture->lines), fixture->scratch));
 }
 
-static void test_runner__replica(void **state)
-{
-	static const char *const rows[][3] = {{"j", "j-worker-1", "worker-1"},
-	                                      {"a-b", "a-b-master-0", "master-0"},
-	                                      {"j", "other", "other"},
-	                                      {"j", "j-", "j-"},
-	                                      {"", "p", "p"}};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		rh_auto_free char *text = rh_asprintf(
-			"{'metadata':{'name':'%s','labels':{'training.kubeflow.org/job-name':'%s'}}}", rows[i][1], rows[i][0]);
-		rh_auto(json) pod = test_json(text);
-
-		assert_string_equal(rh_runner_replica(pod), rows[i][2]);
-	}
-}
-
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -619,7 +625,6 @@ int main(int argc, char **argv)
 		ROW(test_runner__folders),
 		ROW(test_runner__pods_have_names),
 		ROW(test_runner__sets_variables_of_pod_folders),
-		cmocka_unit_test(test_runner__replica),
 	};
 
 	if (argc > 1)

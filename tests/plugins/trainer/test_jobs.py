@@ -193,6 +193,16 @@ class Run(Jobs):
             for rank in range(3):
                 self.assertIn(f"node {rank} of 3: the sum of all ranks is 3", done.stdout)
 
+    def test_the_log_that_is_named(self):
+        """Names of pods depend on the UID of the job: the result of a replica names the log that was written."""
+        done = self.call("run", "-o", "json", objects=[job(), runtime({}, {"command": ["echo", "up"]})])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        (log,) = [row["log"] for row in rows if row["type"] == "replica"]
+        self.assertEqual(pathlib.Path(log).read_text(encoding="utf-8"), "up\n")
+        (pod,) = {row["object"]["metadata"]["name"] for row in rows if row["type"] == "pod"}
+        self.assertEqual(pathlib.Path(log).parent.name, pod.removeprefix("j-"))
+
     def test_variables(self):
         """What processes see, by framework; patches of the pod apply here, too."""
         script = "import os; print(*(f'{k}={v};' for k, v in sorted(os.environ.items()) if k[:4] in %r))"
