@@ -40,8 +40,8 @@ CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c", "cjso
             "openssl/pem.h": "core/httpd/certificate.c",
             "openssl/x509v3.h": "core/httpd/certificate.c", "cmocka.h": "tests/"}
 # What rh_comm is built with, too: it needs the C library alone.
-SHARED_WITH_COMM = ("core/base/library/elf.h", "core/base/library/library.h", "core/base/library/sealed.h",
-                    "core/base/library/trust.h")
+SHARED_WITH_COMM = ("core/base/hash.h", "core/base/library/elf.h", "core/base/library/library.h",
+                    "core/base/library/sealed.h", "core/base/library/trust.h")
 # The private structures of the engine: tests see them through a snapshot.
 ENGINE_STATE = {"core/engine/carry/engine_state.h", "core/engine/carry/entry_state.h"}
 SNAPSHOT = "tests/engine/carry/snapshot.c"

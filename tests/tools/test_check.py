@@ -74,7 +74,7 @@ class Check(unittest.TestCase):
 
     def test_check__runs_what_a_change_concerns(self):
         self.check()
-        for name, stages in {"docs/a.md": ["dev"], "tests/base/a.c": ["asan", "dev", "slow"], "core/a.c": STAGES,
+        for name, stages in {"docs/a.md": ["asan", "dev", "slow"], "README.md": ["asan", "dev", "slow"], "tests/base/a.c": ["asan", "dev", "slow"], "core/a.c": STAGES,
                              "tests/comm/a.c": ["asan", "dev", "slow", "tsan"],
                              "tests/controller/a.c": ["asan", "cluster", "dev", "slow"]}.items():
             with self.subTest(name):

@@ -30,15 +30,16 @@ struct rh_object_watch {
 
 static char *object_watch_path(const struct rh_object_watch_options *options)
 {
-	rh_auto_str path = {0};
+	rh_auto_str path = {0}, query = {0};
 	rh_auto_free char *selector = rh_asprintf("metadata.name=%s", options->name);
 
 	if (!selector)
 		return NULL;
 	rh_str_append(&path, options->collection);
-	rh_kube_path_query(&path, "watch", "true");
-	rh_kube_path_query(&path, "fieldSelector", selector);
-	rh_kube_path_query(&path, "timeoutSeconds", OBJECT_WATCH_SECONDS);
+	rh_kube_query_add(&query, "watch", "true");
+	rh_kube_query_add(&query, "fieldSelector", selector);
+	rh_kube_query_add(&query, "timeoutSeconds", OBJECT_WATCH_SECONDS);
+	rh_kube_path_query(&path, &query);
 	return rh_str_take(&path);
 }
 

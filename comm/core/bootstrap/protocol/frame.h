@@ -15,7 +15,7 @@
 #include "comm/core/bootstrap/protocol/sha256.h"
 
 /** Version of the protocol; both sides must have the same one. */
-#define RH_COMM_PROTOCOL 7
+#define RH_COMM_PROTOCOL 8
 /** Longest payload, bytes: a key and a value. */
 #define RH_COMM_FRAME_MAX (1024 * 1024)
 /** Longest payload of a PUT: a VALUE has a number before it. */
