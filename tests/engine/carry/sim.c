@@ -95,6 +95,15 @@ struct rh_store *sim_store(struct sim *sim)
 	return &sim->watched.face;
 }
 
+size_t sim_watches(const struct sim *sim)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < SIM_WATCHES_MAX; i++)
+		count += sim->watched.watches[i].id != 0;
+	return count;
+}
+
 void sim_deliver(const struct sim *sim, const char *kind, enum rh_watch_event event, const struct rh_json *object)
 {
 	for (const struct sim_watch *watch = sim->watched.watches; watch < sim->watched.watches + SIM_WATCHES_MAX;

@@ -71,6 +71,8 @@ void sim_start(struct sim *sim);
 void sim_kill(struct sim *sim);
 /** @return the store that sim_start() gives to an engine, borrowed: its watches get what sim_deliver() delivers */
 struct rh_store *sim_store(struct sim *sim);
+/** @return how many watches engines have of sim_store() */
+size_t sim_watches(const struct sim *sim);
 /** Deliver an event to the engine's watch of @p kind ("Pod"), as after a gap, or late. @param object NULL: of none */
 void sim_deliver(const struct sim *sim, const char *kind, enum rh_watch_event event, const struct rh_json *object);
 /** Run until nothing happens without a second of time passing. */
