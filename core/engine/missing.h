@@ -34,8 +34,8 @@ struct rh_missing_report {
 };
 
 /**
- * Report to the engine what is seen of the ranks of a job, now and each time that it is seen again: something is done only
- * while it is. Without such a job nothing happens.
+ * Report to the engine what is seen of the ranks of a job, now and each time that it is seen again: something is done
+ * only while it is. Without such a job nothing happens.
  * @param now wall-clock microseconds
  */
 void rh_engine_note_missing(struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
