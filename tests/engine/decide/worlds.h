@@ -5,10 +5,10 @@
  * @brief Worlds for tests of decide(), written as short texts. A failure in here fails the test that calls.
  *
  * A job is a list of words: "Master=OnFailure Worker=ExitCode*2 clean=Running backoff=3 deadline=60 ttl=5 suspend
- * scope=job timeout=30s stalls=evict after=60s limit=3 managedBy=x template=Always scheduler=x" (the last two before the
- * types); without a replica type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" and "kind=OuterJob" take kinds made for
- * tests; of these "again=all@token!+Worker/1" is what their judge() restarts: a token and ! for one that is free may be left
- * out.
+ * scope=job timeout=30s stalls=evict after=60s limit=3 managedBy=x template=Always scheduler=x" (the last two before
+ * the types); without a replica type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" and "kind=OuterJob"
+ * take kinds made for tests; of these "again=all@token!+Worker/1" is what their judge() restarts: a token and ! for
+ * one that is free may be left out.
  *
  * A world is a list of statements, separated by ";" or line ends:
  *     conditions Created Running=False/Suspended      True, and the type as the reason, unless given
