@@ -96,6 +96,15 @@ LOGS_RULE = """{{- if eq .Values.firstFault "logs" }}
   - get
 {{- end }}
 """
+EVICT_RULE = """{{- if .Values.evictStalled }}
+- apiGroups:
+  - ""
+  resources:
+  - pods/eviction
+  verbs:
+  - create
+{{- end }}
+"""
 # Rights that the kinds of further plugins need.
 PLUGIN_RULES = """{{- range .Values.plugins }}
 {{- with .rules }}
@@ -103,7 +112,7 @@ PLUGIN_RULES = """{{- range .Values.plugins }}
 {{- end }}
 {{- end }}
 """
-FURTHER_RULES = GANG_RULE + LOGS_RULE + PLUGIN_RULES
+FURTHER_RULES = GANG_RULE + LOGS_RULE + EVICT_RULE + PLUGIN_RULES
 
 
 def manifests(program, *words):

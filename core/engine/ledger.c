@@ -298,7 +298,7 @@ int64_t rh_ledger_restarts(const struct rh_ledger *ledger)
 	int64_t sum = 0;
 
 	for (int cause = 0; cause < RH_CAUSES; cause++) {
-		if (cause != RH_CAUSE_JOB)
+		if (cause != RH_CAUSE_JOB && cause != RH_CAUSE_STALLED)
 			sum += rh_ledger_restarts_of(ledger, (enum rh_restart_cause)cause);
 	}
 	return sum;

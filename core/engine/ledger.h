@@ -30,6 +30,7 @@ enum rh_restart_cause {
 	RH_CAUSE_IN_PLACE, /**< the kubelet restarted a container in its pod (restartCount) */
 	RH_CAUSE_JOB,      /**< it was stopped with others that restart, or for free (RH_RESTART_FREE) */
 	RH_CAUSE_PLUGIN,   /**< its plugin wants it (rh_services.restart) */
+	RH_CAUSE_STALLED,  /**< its rank did not come: its pod was evicted, or the whole job restarted because of it */
 	RH_CAUSES
 };
 
@@ -127,11 +128,12 @@ bool rh_ledger_stops(const struct rh_ledger *ledger, const char *type, int32_t i
  */
 void rh_ledger_forget_indices(struct rh_ledger *ledger);
 /** @return restarts that count against backoffLimit: every cause but RH_CAUSE_JOB, for a restart of several replicas
- * counts once, by what caused it */
+ * counts once, by what caused it; and but RH_CAUSE_STALLED, which has a limit of its own (RH_ANNOTATION_STALLS_LIMIT)
+ */
 int64_t rh_ledger_restarts(const struct rh_ledger *ledger);
 /** @return restarts of @p cause over all types */
 int64_t rh_ledger_restarts_of(const struct rh_ledger *ledger, enum rh_restart_cause cause);
-/** @return "exit", "deleted", "evicted", "in-place", "job" or "plugin"; static storage */
+/** @return "exit", "deleted", "evicted", "in-place", "job", "plugin" or "stalled"; static storage */
 const char *rh_restart_cause_name(enum rh_restart_cause cause);
 
 /** A local ledger that is freed when it goes out of scope. */

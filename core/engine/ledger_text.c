@@ -25,7 +25,8 @@
 /* Longest token of a restart that is read: what rh_services.restart takes. */
 #define LEDGER_TOKEN_MAX 63
 
-static const char *const ledger_causes[RH_CAUSES] = {"exit", "deleted", "evicted", "in-place", "job", "plugin"};
+static const char *const ledger_causes[RH_CAUSES] = {"exit", "deleted", "evicted", "in-place",
+                                                     "job",  "plugin",  "stalled"};
 static const char *const ledger_ends[] = {NULL, "backoff", "deadline"};
 
 const char *rh_restart_cause_name(enum rh_restart_cause cause)

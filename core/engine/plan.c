@@ -29,6 +29,9 @@ void rh_plan_deinit(struct rh_plan *plan)
 		rh_free(plan->logs[i]);
 	rh_free(plan->stalls_pod);
 	rh_free(plan->stalls_container);
+	rh_free(plan->stalls_uid);
+	rh_free(plan->evict_pod);
+	rh_free(plan->evict_uid);
 	rh_free(plan->actions);
 	rh_free(plan->events);
 	rh_ledger_deinit(&plan->ledger);
@@ -110,7 +113,7 @@ int rh_plan_read_log(struct rh_plan *plan, const char *uid)
 bool rh_plan_is_empty(const struct rh_plan *plan)
 {
 	return plan->action_count == 0 && plan->event_count == 0 && plan->log_count == 0 && !plan->stalls_pod &&
-	       !plan->write_ledger && !plan->write_status;
+	       !plan->evict_pod && !plan->write_ledger && !plan->write_status;
 }
 
 static void plan_print_set(const char *what, const struct rh_index_set *set, struct rh_str *out)
@@ -209,6 +212,8 @@ void rh_plan_print(const struct rh_plan *plan, struct rh_str *out)
 		rh_str_appendf(out, "read log of pod uid %s\n", plan->logs[i]);
 	if (plan->stalls_pod)
 		rh_str_appendf(out, "read log of rank 0, %s/%s\n", plan->stalls_pod, plan->stalls_container);
+	if (plan->evict_pod)
+		rh_str_appendf(out, "evict pod %s uid %s\n", plan->evict_pod, plan->evict_uid);
 	for (size_t i = 0; i < plan->event_count; i++) {
 		const struct rh_plan_event *event = &plan->events[i];
 

@@ -86,6 +86,10 @@ struct rh_plan {
 	/** Pod and container of rank 0, whose log is to be read for ranks that do not come; owned; NULL: none is */
 	char *stalls_pod;
 	char *stalls_container;
+	char *stalls_uid; /**< of that pod; owned, likewise */
+	/** Name and UID of the pod of a rank that others wait for, which is to be evicted; owned; NULL: none is */
+	char *evict_pod;
+	char *evict_uid;
 	int32_t held[RH_TYPES_MAX]; /**< for each type of the job: replicas without a pod that the plugin holds back */
 	int64_t wake_at;            /**< when to decide again without a change; RH_NEVER: no timer */
 	bool still;                 /**< no pod is left of a suspended job, none that runs of a finished one */

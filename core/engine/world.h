@@ -12,6 +12,7 @@
 
 #include "base/os/clock_steps.h"
 #include "engine/ledger.h"
+#include "engine/missing.h"
 #include "host/operations.h"
 #include "job/addresses.h"
 #include "job/job.h"
@@ -82,7 +83,7 @@ struct rh_world {
 	int64_t awaited;                  /**< as rh_engine_options.awaited returned it */
 	bool reads_stalls;                /**< the log of rank 0 is to be read while the job runs */
 	int64_t stalls_due;               /**< when it is read again; microseconds */
-	const char *stalls;               /**< what it says of a rank that others wait for; NULL: nothing */
+	struct rh_missing missing;        /**< a rank that others wait for */
 	bool reads_logs;                  /**< logs of failed containers can be read, as far as known */
 	int64_t now;                      /**< wall-clock microseconds */
 	const struct rh_clock_steps *steps; /**< steps of the wall clock meanwhile; NULL: none */

@@ -157,7 +157,7 @@ static void job_read_annotations(struct rh_job *job, const struct rh_json *annot
 	const char *scope = rh_json_string(rh_json_get(annotations, RH_ANNOTATION_RESTART));
 	const char *timeout = rh_json_string(rh_json_get(annotations, RH_ANNOTATION_TERMINATING_TIMEOUT));
 
-	job->reports_stalls = rh_text_equal(rh_json_string(rh_json_get(annotations, RH_ANNOTATION_STALLS)), "report");
+	rh_stall_policy_read(annotations, &job->stalls);
 	job->scope = rh_text_equal(scope, "job") ? RH_SCOPE_JOB : RH_SCOPE_REPLICA;
 	job->terminating_timeout = job->scope == RH_SCOPE_JOB ? JOB_TERMINATING_TIMEOUT : RH_NEVER;
 	if (timeout)

@@ -22,6 +22,7 @@
 #include "job/status/status.h"
 #include "job/values/names.h"
 #include "job/values/patterns.h"
+#include "job/values/stall_policy.h"
 #include "roundhouse/plugin.h"
 
 /**
@@ -63,8 +64,8 @@ struct rh_job {
 	size_t spec_count;
 	struct rh_run_policy policy;
 	enum rh_restart_scope scope;
-	bool reports_stalls;         /**< the condition Stalled is to say for which of its ranks others wait */
-	int64_t terminating_timeout; /**< microseconds until a pod that terminates is forced; RH_NEVER is unset */
+	struct rh_stall_policy stalls; /**< what is done when its ranks wait for one that does not come */
+	int64_t terminating_timeout;   /**< microseconds until a pod that terminates is forced; RH_NEVER is unset */
 	struct rh_job_status status;
 	/** its replica types, where the kind has them from its plugin (job/expansion.h); owned; NULL: none yet */
 	struct rh_expansion *expansion;

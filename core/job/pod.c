@@ -448,6 +448,7 @@ static void pod_read_status(struct rh_pod *pod, const struct rh_json *object, co
 
 	pod->phase = pod_phase(rh_fields_text_or_empty(status, "phase"));
 	pod_read_end(pod, object, main_status, output);
+	pod->ip = rh_strdup(rh_fields_text_or_empty(status, "podIP"));
 	pod->waiting_reason = rh_strdup(rh_fields_text_or_empty(waiting, "reason"));
 	pod->waiting_message = rh_strdup(rh_fields_text_or_empty(waiting, "message"));
 	pod->exit_code = pod_exit_code(main_status);
@@ -465,6 +466,7 @@ static const size_t pod_texts[] = {
 	offsetof(struct rh_pod, owner_uid),
 	offsetof(struct rh_pod, type),
 	offsetof(struct rh_pod, node),
+	offsetof(struct rh_pod, ip),
 	offsetof(struct rh_pod, reason),
 	offsetof(struct rh_pod, waiting_reason),
 	offsetof(struct rh_pod, waiting_message),

@@ -28,6 +28,7 @@ struct rh_pod {
 	char *owner_uid; /**< UID of the controller owner reference */
 	char *type;      /**< replica type as labelled: lower case */
 	char *node;      /**< spec.nodeName */
+	char *ip;        /**< status.podIP */
 	char *reason;    /**< status.reason ("Evicted"), or of the culprit's end, else the main container's ("OOMKilled") */
 	char *waiting_reason;  /**< of a waiting container ("ImagePullBackOff"), or of PodScheduled ("Unschedulable") */
 	char *waiting_message; /**< likewise */

@@ -50,8 +50,11 @@ struct rh_run_options {
 	                         the configuration's grace period */
 	int64_t max_restarts; /**< most restarts in a row after the same quick failure; 0: no limit;
 	                         < 0: the configuration's */
-	bool keep;            /**< keep the run in a folder below $XDG_STATE_HOME; where that fails, a note says why */
-	bool strict;          /**< a failed replica makes the result RH_RUN_FAILED though its job Succeeded */
+	/** what is done when ranks wait for one that does not come: RH_ANNOTATION_STALLS of every job; NULL: what the jobs
+	 * say */
+	const char *stalls;
+	bool keep;   /**< keep the run in a folder below $XDG_STATE_HOME; where that fails, a note says why */
+	bool strict; /**< a failed replica makes the result RH_RUN_FAILED though its job Succeeded */
 	/** replica whose main container gets a terminal; its output goes there as it is, beside the hooks; NULL: none */
 	const struct rh_run_terminal *terminal;
 	/** server for the endpoint to which replicas report their progress; NULL: there is no endpoint */

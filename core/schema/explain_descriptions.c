@@ -16,7 +16,9 @@ static const struct rh_explain_descriptions explain_words[] = {
 	{"metadata.annotations",
      "roundhouse.dev/restart (replica or job) says what a failure restarts, "
      "roundhouse.dev/terminating-timeout (30s, 2m) when a pod that does not end is forced, "
-     "roundhouse.dev/stalls (report) that the condition Stalled names the rank of rh_comm that others wait for, "
+     "roundhouse.dev/stalls (report, restart, evict) that the condition Stalled names the rank of rh_comm that others "
+     "wait for, and that all replicas restart, or the pod of that rank is evicted, roundhouse.dev/stalls-after (60s) "
+     "after how long, roundhouse.dev/stalls-limit (3) how often, "
      "roundhouse.dev/comm (auto, native, ucx, mpi, nccl, none, or one that the images bring) which "
      "backend of rh_comm the processes use."},
 	{"spec", "What the job is to be."},

@@ -31,9 +31,7 @@ extern const struct rh_resource rh_resource_services;
 /** @see rh_resource_pods */
 extern const struct rh_resource rh_resource_events;
 
-/**
- * Type of a watch event. RH_WATCH_SYNCED: the initial list is complete; its object is NULL.
- */
+/** Type of a watch event. RH_WATCH_SYNCED: the initial list is complete; its object is NULL. */
 enum rh_watch_event { RH_WATCH_ADDED, RH_WATCH_MODIFIED, RH_WATCH_DELETED, RH_WATCH_SYNCED };
 
 /** Called for each event of a watch. @p object is borrowed until it returns; for DELETED it is the last state. */
@@ -57,6 +55,7 @@ struct rh_outcome {
 	const char *message;          /**< the store's message for any code but OK; never NULL */
 	int64_t retry_after;          /**< microseconds; for THROTTLED */
 	bool forbidden;               /**< of DENIED: a right is missing */
+	bool budget;                  /**< of THROTTLED: a PodDisruptionBudget forbids the eviction now */
 	const char *text;             /**< for LOG: what was read, any bytes; else NULL; borrowed likewise */
 };
 
@@ -76,6 +75,8 @@ enum rh_verb {
 	 */
 	RH_VERB_REPLACE,
 	RH_VERB_DELETE, /**< background propagation */
+	RH_VERB_EVICT,  /**< DELETE of a pod, unless a PodDisruptionBudget forbids it: `budget`; needs to create
+	                   pods/eviction */
 	RH_VERB_LOG     /**< what a container of the pod wrote: log; needs the right to get pods/log */
 };
 
@@ -97,9 +98,8 @@ struct rh_request {
 	const char *resource_version; /**< precondition; NULL is none */
 	struct rh_json *body;         /**< for CREATE, PATCH* and REPLACE; taken by submit(), also when it fails */
 	int64_t grace_seconds;        /**< for DELETE; -1 is the object's own */
-	/** For GET, FIND and CREATE: the object of the outcome has apiVersion, kind and metadata alone. */
-	bool metadata;
-	bool secret;                    /**< the body is overwritten before it is freed */
+	bool metadata; /**< for GET, FIND and CREATE: the outcome's object has apiVersion, kind and metadata alone */
+	bool secret;   /**< the body is overwritten before it is freed */
 	const struct rh_log_query *log; /**< for LOG; else NULL */
 	/**
 	 * Approximate size of the response in bytes; 0: small. A store limits the bytes of large requests and responses

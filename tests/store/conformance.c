@@ -514,6 +514,7 @@ static void test_store__preconditions_hold_or_nothing_happens(void **state)
 		{"replace, other uid", RH_VERB_REPLACE, false, true, RH_OUTCOME_CONFLICT},
 		{"replace, other version", RH_VERB_REPLACE, true, false, RH_OUTCOME_CONFLICT},
 		{"replace", RH_VERB_REPLACE, true, true, RH_OUTCOME_OK},
+		{"evict, other uid", RH_VERB_EVICT, false, true, RH_OUTCOME_CONFLICT},
 		{"delete, other uid", RH_VERB_DELETE, false, true, RH_OUTCOME_CONFLICT},
 		{"delete, other version", RH_VERB_DELETE, true, false, RH_OUTCOME_CONFLICT},
 		{"delete", RH_VERB_DELETE, true, true, RH_OUTCOME_OK},
@@ -523,7 +524,7 @@ static void test_store__preconditions_hold_or_nothing_happens(void **state)
 
 	create(*state, &rh_resource_pods, POD, &a);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		bool deletes = rows[i].verb == RH_VERB_DELETE;
+		bool deletes = rows[i].verb == RH_VERB_DELETE || rows[i].verb == RH_VERB_EVICT;
 		rh_auto_free char *change = rh_asprintf("{'metadata':{'labels':{'row':'%zu'}},'status':{'row':%zu}}", i, i);
 		rh_auto_free char *whole = NULL;
 

@@ -46,6 +46,7 @@ static int run_options(const struct rh_cli *cli, struct rh_run_options *options,
 		r = run_duration(cli, "linger", &options->linger, err);
 	if (r == 0)
 		r = run_count(cli, "max-restarts", &options->max_restarts, err);
+	options->stalls = rh_cli_option(cli, "stalls");
 	options->strict = rh_cli_option(cli, "strict") != NULL;
 	options->keep = rh_cli_option(cli, "no-keep") == NULL;
 	options->log_dir = rh_cli_option(cli, "log-dir");
@@ -327,6 +328,10 @@ static const struct rh_option run_option_rows[] = {
      "how often in a row a replica is restarted after the same quick failure where the job sets no backoffLimit "
      "(default: "
      "max-restarts of the configuration, 6; 0: for ever)"},
+	{"stalls", 0, "ACTION", "report|restart|evict",
+     "when a rank of rh_comm does not come: say it in the job's status, restart all replicas, or that one (default: "
+     "what "
+     "roundhouse.dev/stalls of the job says)"},
 	{"strict", 0, NULL, NULL, "fail when a replica failed, also where the job succeeded by the rules of its kind"},
 	{NULL, 0, NULL, NULL, NULL},
 };

@@ -129,6 +129,7 @@ static void carry_status(struct rh_entry *entry)
 
 static void carry_act(struct rh_entry *entry)
 {
+	rh_stalls_evict(entry, entry->progress.plan);
 	for (size_t i = 0; i < entry->progress.plan->action_count; i++) {
 		int r = rh_act(entry, &entry->progress.plan->actions[i]);
 

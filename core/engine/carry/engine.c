@@ -9,6 +9,7 @@
 #include "engine/carry/request/act.h"
 #include "engine/carry/watch.h"
 #include "engine/carry/work.h"
+#include "engine/missing.h"
 #include "job/values/names.h"
 
 #define ENGINE_WINDOW 64
@@ -302,6 +303,15 @@ void rh_engine_touch(struct rh_engine *engine, const struct rh_kind *kind, const
 
 	if (entry)
 		rh_entry_touch(entry);
+}
+
+void rh_engine_note_missing(struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
+                            const char *name, const struct rh_missing_report *report, int64_t now)
+{
+	struct rh_entry *entry = engine_find(engine, kind, namespace_, name);
+
+	if (entry && entry->uid)
+		rh_stalls_note(entry, report, NULL, now);
 }
 
 bool rh_engine_has_job(const struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,

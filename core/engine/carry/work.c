@@ -113,7 +113,7 @@ static int work_decide(const struct rh_entry *entry, const struct rh_gate *gate,
 		.reads_logs = rh_logs_may_read(entry),
 		.reads_stalls = rh_stalls_are_read(entry),
 		.stalls_due = entry->stalls.due,
-		.stalls = rh_stalls_are_read(entry) ? entry->stalls.report : NULL,
+		.missing = rh_stalls_missing(entry),
 		.now = entry->engine->now,
 		.steps = options->steps,
 	};

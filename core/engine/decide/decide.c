@@ -324,7 +324,9 @@ static int decide_limits(struct rh_decision *decision)
 /* Create and delete replicas. */
 static int decide_keep(struct rh_decision *decision)
 {
-	if (rh_decide_objects(decision) < 0 || rh_decide_restart(decision) < 0)
+	if (rh_decide_objects(decision) < 0 || rh_decide_missing(decision) < 0)
+		return RH_ENOMEM;
+	if (!decision->plan->ledger.stopping && rh_decide_restart(decision) < 0)
 		return RH_ENOMEM;
 	if (!decision->plan->ledger.stopping && rh_decide_children(decision) < 0)
 		return RH_ENOMEM;
@@ -387,6 +389,8 @@ static void decide_prune(struct rh_decision *decision)
 		keep[rh_ledger_place(ledger, note)] = true;
 	}
 	keep[rh_ledger_place(ledger, decision->invalid)] = true;
+	for (size_t i = 0; i < ledger->counted_count; i++)
+		keep[i] = keep[i] || rh_starts_with(ledger->counted[i], RH_DECISION_EVICTION);
 	rh_ledger_retain(ledger, keep);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/decide/decision.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -119,4 +121,20 @@ struct rh_snapshot rh_decision_snapshot(const struct rh_decision *decision)
 		.attempt = decision->plan->ledger.attempt,
 		.suspended = rh_run_policy_is_suspended(&decision->job->policy),
 	};
+}
+
+const char *rh_decision_eviction(const struct rh_decision *decision, size_t place, char buffer[RH_NAME_SIZE])
+{
+	int32_t index;
+	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
+
+	(void)snprintf(buffer, RH_NAME_SIZE, RH_DECISION_EVICTION "%.200s-%" PRId32, spec->type, index);
+	return buffer;
+}
+
+bool rh_decision_evicts(const struct rh_decision *decision, size_t place)
+{
+	char note[RH_NAME_SIZE];
+
+	return rh_ledger_counted(&decision->plan->ledger, rh_decision_eviction(decision, place, note));
 }

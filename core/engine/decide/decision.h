@@ -94,6 +94,12 @@ int64_t rh_decide_time(const struct rh_decision *decision, int64_t time);
 bool rh_decision_has_own_limits(const struct rh_decision *decision);
 /** Decide again no later than @p time. */
 void rh_decision_wake(struct rh_decision *decision, int64_t time);
+/** How notes of the ledger begin about replicas whose pods are to be evicted. */
+#define RH_DECISION_EVICTION "stalled/"
+/** Write that note of the replica: "stalled/Worker-2". @return @p buffer */
+const char *rh_decision_eviction(const struct rh_decision *decision, size_t place, char buffer[RH_NAME_SIZE]);
+/** @return whether the ledger has it: the end of the replica's pod is the eviction, or is to be taken for it */
+bool rh_decision_evicts(const struct rh_decision *decision, size_t place);
 /** @return whether @p child is the Service of a replica of the job */
 bool rh_decide_is_service(const struct rh_decision *decision, const struct rh_child *child);
 /** @return what the plugin is shown of the job, without its replicas */

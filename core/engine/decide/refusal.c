@@ -136,9 +136,11 @@ static int refusal_report(struct rh_decision *decision, const struct rh_refusal 
 static int refusal_report_ranks(struct rh_decision *decision)
 {
 	const struct rh_job *job = decision->job;
-	rh_auto_free char *message = rh_asprintf("%s %s: %s", job->kind->kind, job->name, decision->world->stalls);
+	rh_auto_str message = {0};
 
-	return refusal_write(decision, "RankMissing", message);
+	rh_str_appendf(&message, "%s %s: ", job->kind->kind, job->name);
+	rh_decide_print_missing(decision, &message);
+	return refusal_write(decision, "RankMissing", message.failed ? NULL : rh_str_text(&message));
 }
 
 /* Creates of this plan, for example after a controller start, may be refused again. */
@@ -160,7 +162,7 @@ int rh_decide_stalled(struct rh_decision *decision)
 		return 0;
 	if (refusal && !ends)
 		return refusal_report(decision, refusal);
-	if (decision->world->stalls && !ends && rh_job_status_is(status, RH_CONDITION_RUNNING))
+	if (rh_decide_is_missing(decision) && !ends && rh_job_status_is(status, RH_CONDITION_RUNNING))
 		return refusal_report_ranks(decision);
 	if (ends || refusal_is_over(decision))
 		(void)rh_job_status_remove(status, RH_CONDITION_STALLED);

@@ -53,6 +53,17 @@ size_t rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *
 int rh_decide_requested(struct rh_decision *decision);
 /** @return whether the restarts of this pass would exceed backoffLimit */
 bool rh_decide_over_budget(const struct rh_decision *decision);
+/**
+ * Do what the job asks for when a rank does not come: restart all of it, or note that the pod of that rank is evicted,
+ * and plan that. The note goes when the rank comes. @return 0 or RH_ENOMEM
+ */
+int rh_decide_missing(struct rh_decision *decision);
+/**
+ * Start to stop the whole job, because of @p place alone: it counts for RH_CAUSE_STALLED.
+ * @param why in one sentence, for users
+ * @return 0 or RH_ENOMEM
+ */
+int rh_decide_restart_stalled(struct rh_decision *decision, size_t place, const char *why);
 /** Count restarts and delete failed pods, or start to stop the whole job. @return 0 or RH_ENOMEM */
 int rh_decide_restart(struct rh_decision *decision);
 /** Continue to stop the whole job; start the next attempt once no pod is left. @return 0 or RH_ENOMEM */

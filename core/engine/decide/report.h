@@ -43,6 +43,10 @@ int rh_decide_write_hidden(struct rh_decision *decision);
 int rh_decide_write_status(struct rh_decision *decision);
 /** Plan to read the log of rank 0, if that is due, or to do so later. @return 0 or RH_ENOMEM */
 int rh_decide_watch_stalls(struct rh_decision *decision);
+/** @return whether a rank is known not to come: the pod that says so is still there */
+bool rh_decide_is_missing(const struct rh_decision *decision);
+/** Append for users who waits for which rank, and why nothing is done about it. */
+void rh_decide_print_missing(struct rh_decision *decision, struct rh_str *out);
 /** Set the condition Stalled by what the store refuses, or else by a rank that others wait for. @return 0 or RH_ENOMEM
  */
 int rh_decide_stalled(struct rh_decision *decision);

@@ -54,7 +54,8 @@ bool rh_decide_over_budget(const struct rh_decision *decision)
 		return false;
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		live += restart_live(decision, place);
-		coming += decision->slots[place] == RH_SLOT_BROKEN && !rh_decide_is_requested(decision, place);
+		coming += decision->slots[place] == RH_SLOT_BROKEN && !rh_decide_is_requested(decision, place) &&
+		          !rh_decision_evicts(decision, place);
 	}
 	if (decision->job->scope == RH_SCOPE_JOB && coming > 1)
 		coming = 1;
@@ -89,9 +90,12 @@ static int restart_count(struct rh_decision *decision, size_t place)
 	int32_t index;
 	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
 	const char *uid = pod && rh_ledger_room(ledger) > 0 ? pod->uid : NULL;
+	enum rh_restart_cause cause = rh_decision_evicts(decision, place) ? RH_CAUSE_STALLED : restart_cause(pod);
+	char note[RH_NAME_SIZE];
 
-	if (restart_fold(decision, place) < 0 || rh_ledger_count(ledger, spec->type, restart_cause(pod), uid) < 0)
+	if (restart_fold(decision, place) < 0 || rh_ledger_count(ledger, spec->type, cause, uid) < 0)
 		return RH_ENOMEM;
+	rh_ledger_unnote(ledger, rh_decision_eviction(decision, place, note));
 	return rh_decide_emit_exit(decision, place);
 }
 
@@ -279,6 +283,23 @@ static int restart_requested_job(struct rh_decision *decision)
 	if (rh_ledger_set_token(&ledger->token, restart->token) < 0 || restart_report_requested(decision, restart) < 0)
 		return RH_ENOMEM;
 	ledger->stopping = true;
+	return rh_decide_stop_all(decision);
+}
+
+int rh_decide_restart_stalled(struct rh_decision *decision, size_t stalled, const char *why)
+{
+	rh_auto_str message = {0};
+
+	for (size_t place = 0; place < rh_decision_places(decision); place++) {
+		if (restart_count_with(decision, place, place == stalled ? RH_CAUSE_STALLED : RH_CAUSE_JOB) < 0)
+			return RH_ENOMEM;
+	}
+	rh_str_appendf(&message, "%s %s is restarting all replicas: %s", decision->job->kind->kind, decision->job->name,
+	               why);
+	decision->begun = true;
+	if (restart_report(decision, &message, (struct rh_verdict){.verdict = RH_VERDICT_RESTARTING}) < 0)
+		return RH_ENOMEM;
+	decision->plan->ledger.stopping = true;
 	return rh_decide_stop_all(decision);
 }
 

@@ -2,6 +2,7 @@
 #include "job/evidence/stalled.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,6 +11,8 @@
 #define STALLED_MARK "rh_comm: "
 #define STALLED_GO_ON STALLED_MARK "ranks go on"
 #define STALLED_WAITS " has waited "
+#define STALLED_FOR "; it waited for rank "
+#define STALLED_AT " at "
 #define STALLED_MAX 1000
 
 static bool stalled_begins(const char *line, size_t length, const char *with)
@@ -53,4 +56,25 @@ char *rh_evidence_stalled(const char *log)
 			*at = '?';
 	}
 	return text;
+}
+
+void rh_evidence_stalled_rank(const char *report, int32_t *ret_rank, char ret_address[RH_STALLED_ADDRESS_SIZE])
+{
+	const char *at = strstr(report, STALLED_FOR);
+	char *end = NULL;
+	long rank = -1;
+
+	*ret_rank = -1;
+	ret_address[0] = '\0';
+	if (at && at[strlen(STALLED_FOR)] >= '0' && at[strlen(STALLED_FOR)] <= '9')
+		rank = strtol(at + strlen(STALLED_FOR), &end, 10);
+	if (rank < 0 || rank > INT32_MAX)
+		return;
+	*ret_rank = (int32_t)rank;
+	if (rh_starts_with(end, STALLED_AT)) {
+		size_t length = strcspn(end + strlen(STALLED_AT), " ");
+
+		if (length < RH_STALLED_ADDRESS_SIZE)
+			rh_copy(ret_address, length + 1, end + strlen(STALLED_AT));
+	}
 }

@@ -6,11 +6,23 @@
 #ifndef RH_JOB_EVIDENCE_STALLED_H
 #define RH_JOB_EVIDENCE_STALLED_H
 
+#include <stdint.h>
+
 /**
  * Find the last report that a rank waits (comm/core/bootstrap/server_diagnosis.c), unless ranks went on after it.
  * @param log the end of the output, of any bytes
  * @return the report, printable and of 1000 bytes at most; owned; NULL: no rank waits, or memory is out
  */
 char *rh_evidence_stalled(const char *log);
+
+/** Room for the address of a rank, terminating zero included. */
+#define RH_STALLED_ADDRESS_SIZE 64
+
+/**
+ * Find the rank that such a report says others wait for.
+ * @param[out] ret_rank that rank; -1: it names none
+ * @param[out] ret_address the IP address at which that rank runs; "": the report has none
+ */
+void rh_evidence_stalled_rank(const char *report, int32_t *ret_rank, char ret_address[RH_STALLED_ADDRESS_SIZE]);
 
 #endif

@@ -171,8 +171,9 @@ static void validate_run_policy(const struct rh_job *job, struct rh_findings *fi
 /* Other people's annotations are their own business; one of ours that nothing reads is a typing error. */
 static void validate_own_annotation(struct rh_findings *findings, const struct rh_place *place, const char *key)
 {
-	static const char *const known[] = {RH_ANNOTATION_LEDGER, RH_ANNOTATION_ADMITTED, RH_ANNOTATION_RESTART,
-	                                    RH_ANNOTATION_TERMINATING_TIMEOUT, RH_ANNOTATION_COMM};
+	static const char *const known[] = {
+		RH_ANNOTATION_LEDGER, RH_ANNOTATION_ADMITTED, RH_ANNOTATION_RESTART,      RH_ANNOTATION_TERMINATING_TIMEOUT,
+		RH_ANNOTATION_COMM,   RH_ANNOTATION_STALLS,   RH_ANNOTATION_STALLS_AFTER, RH_ANNOTATION_STALLS_LIMIT};
 	size_t count = sizeof(known) / sizeof(*known);
 	const char *nearest = rh_nearest(key, known, count);
 
@@ -205,6 +206,31 @@ static void validate_comm(const struct rh_json *annotations, const struct rh_pla
 			"\"auto\", \"native\", \"ucx\", \"mpi\", \"nccl\", \"none\", or the name of another backend");
 }
 
+static void validate_stalls(const struct rh_json *annotations, const struct rh_place *map, struct rh_findings *findings)
+{
+	struct rh_place place = rh_place_key(map, RH_ANNOTATION_STALLS);
+	struct rh_place after_place = rh_place_key(map, RH_ANNOTATION_STALLS_AFTER);
+	struct rh_place limit_place = rh_place_key(map, RH_ANNOTATION_STALLS_LIMIT);
+	const char *word = rh_json_string(rh_json_get(annotations, RH_ANNOTATION_STALLS));
+	const char *after = rh_json_string(rh_json_get(annotations, RH_ANNOTATION_STALLS_AFTER));
+	const char *limit = rh_json_string(rh_json_get(annotations, RH_ANNOTATION_STALLS_LIMIT));
+	enum rh_stall_action action = RH_STALL_IGNORE;
+	int64_t duration;
+	int32_t count;
+
+	if (word && !rh_stall_action_parse(word, &action))
+		validate_unsupported(findings, &place, word, "\"report\", \"restart\", \"evict\"");
+	else if ((after || limit) && action < RH_STALL_RESTART)
+		(void)rh_findings_at(findings, RH_FINDING_WARNING, after ? &after_place : &limit_place,
+		                     "has no effect without " RH_ANNOTATION_STALLS ": restart, or evict");
+	if (after && rh_duration_parse(after, &duration, NULL) != 0)
+		(void)rh_findings_at(findings, RH_FINDING_ERROR, &after_place,
+		                     "Invalid value: \"%s\": must be a duration such as 30s or 2m", after);
+	if (limit && !rh_stall_limit_parse(limit, &count))
+		(void)rh_findings_at(findings, RH_FINDING_ERROR, &limit_place,
+		                     "Invalid value: \"%s\": must be a whole number from 0 to %d, such as 3", limit, INT32_MAX);
+}
+
 static void validate_annotations(const struct rh_job *job, struct rh_findings *findings)
 {
 	struct rh_place metadata = rh_place_member(NULL, "metadata");
@@ -229,6 +255,7 @@ static void validate_annotations(const struct rh_job *job, struct rh_findings *f
 		(void)rh_findings_at(findings, RH_FINDING_ERROR, &timeout_place,
 		                     "Invalid value: \"%s\": must be a duration such as 30s or 2m", timeout);
 	validate_comm(annotations, &map, findings);
+	validate_stalls(annotations, &map, findings);
 }
 
 /* The names of the kind's types in the order of the alphabet, as V1 lists them. */

@@ -36,8 +36,12 @@
 #define RH_ANNOTATION_VERSION "roundhouse.dev/version"
 #define RH_ANNOTATION_RESTART "roundhouse.dev/restart"
 #define RH_ANNOTATION_TERMINATING_TIMEOUT "roundhouse.dev/terminating-timeout"
-/** Of a job: "report", the condition Stalled says for which rank of rh_comm others wait. */
+/** Of a job: what is done when ranks of rh_comm wait for one that does not come (job/values/stall_policy.h). */
 #define RH_ANNOTATION_STALLS "roundhouse.dev/stalls"
+/** Likewise: how long that rank must be named before. */
+#define RH_ANNOTATION_STALLS_AFTER "roundhouse.dev/stalls-after"
+/** Likewise: how often it is done. */
+#define RH_ANNOTATION_STALLS_LIMIT "roundhouse.dev/stalls-limit"
 /** The backend of rh_comm that the job's processes use: rh_name_may_be_backend(), or "none". */
 #define RH_ANNOTATION_COMM "roundhouse.dev/comm"
 /** On pods: under which attempt they were made; absent is 0. */

@@ -29,6 +29,7 @@ static const struct call_form *call_form(enum rh_verb verb)
 		[RH_VERB_PATCH_STATUS] = {"PATCH", CALL_MERGE, "patch", RH_WINDOW_STATE},
 		[RH_VERB_REPLACE] = {"PUT", CALL_JSON, "update", RH_WINDOW_STATE},
 		[RH_VERB_DELETE] = {"DELETE", CALL_JSON, "delete", RH_WINDOW_OBJECTS},
+		[RH_VERB_EVICT] = {"POST", CALL_JSON, "create", RH_WINDOW_OBJECTS},
 		[RH_VERB_LOG] = {"GET", NULL, "get", RH_WINDOW_OBJECTS},
 	};
 
@@ -77,6 +78,22 @@ static struct rh_json *call_delete_options(const struct rh_request *request)
 	return rh_take(options);
 }
 
+/* @return an Eviction, owned by the caller; NULL: out of memory */
+static struct rh_json *call_eviction(const struct rh_request *request)
+{
+	rh_auto(json) eviction = rh_json_new_object();
+	struct rh_json *metadata = eviction ? rh_json_ensure_object(eviction, "metadata") : NULL;
+	struct rh_json *options = metadata ? rh_json_ensure_object(eviction, "deleteOptions") : NULL;
+
+	if (!options || rh_json_set_string(eviction, "kind", "Eviction") < 0 ||
+	    rh_json_set_string(eviction, "apiVersion", "policy/v1") < 0 ||
+	    rh_json_set_string(metadata, "name", request->name) < 0 ||
+	    rh_json_set_string(metadata, "namespace", request->namespace_) < 0 ||
+	    call_add_preconditions(request, options, "preconditions") < 0)
+		return NULL;
+	return rh_take(eviction);
+}
+
 /* Remove the fields that only the server sets; it rejects a create that has them. */
 static void call_trim_create(struct rh_json *body)
 {
@@ -93,7 +110,7 @@ static int call_print_body(const struct rh_request *request, struct rh_json *bod
 
 	if (request->verb == RH_VERB_CREATE)
 		call_trim_create(body);
-	else if (request->verb != RH_VERB_DELETE)
+	else if (request->verb != RH_VERB_DELETE && request->verb != RH_VERB_EVICT)
 		r = body ? call_add_preconditions(request, body, "metadata") : 0;
 	if (r == 0 && body)
 		*ret_text = rh_json_text(body);
@@ -105,9 +122,9 @@ static int call_write_body(struct rh_request *request, char **ret_text)
 	struct rh_json *body = rh_take(request->body);
 	int r = 0;
 
-	if (request->verb == RH_VERB_DELETE) {
+	if (request->verb == RH_VERB_DELETE || request->verb == RH_VERB_EVICT) {
 		rh_json_free(body);
-		body = call_delete_options(request);
+		body = request->verb == RH_VERB_DELETE ? call_delete_options(request) : call_eviction(request);
 	}
 	if (request->verb != RH_VERB_GET && request->verb != RH_VERB_FIND && request->verb != RH_VERB_LOG)
 		r = call_print_body(request, body, ret_text);
@@ -136,6 +153,8 @@ static const char *call_subresource(enum rh_verb verb)
 {
 	if (verb == RH_VERB_LOG)
 		return "log";
+	if (verb == RH_VERB_EVICT)
+		return "eviction";
 	return verb == RH_VERB_PATCH_STATUS ? "status" : NULL;
 }
 

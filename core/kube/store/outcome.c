@@ -87,6 +87,26 @@ static bool outcome_blames(const struct rh_json *body, const char *field)
 	return false;
 }
 
+/* Of an eviction: a PodDisruptionBudget forbids it now, unlike a server that has no time (policy/v1,
+ * DisruptionBudgetCause). */
+static bool outcome_is_budget(enum rh_verb verb, int32_t status, const struct rh_json *body)
+{
+	const struct rh_json *causes = rh_json_at(body, "details.causes");
+
+	return verb == RH_VERB_EVICT && status == 429 && rh_json_find(causes, "reason", "DisruptionBudget");
+}
+
+/* The server's words name no budget; the cause does. */
+static void outcome_add_budget(const struct rh_json *body, char *room, size_t size)
+{
+	const struct rh_json *cause = rh_json_find(rh_json_at(body, "details.causes"), "reason", "DisruptionBudget");
+	const char *message = rh_json_string_at(cause, "message");
+	size_t length = strlen(room);
+
+	if (message && *message)
+		snprintf(room + length, size - length, " %s", message);
+}
+
 /* A conflict in something that the object depends on, such as a quota: the request itself is valid. */
 static enum rh_outcome_code outcome_of_conflict(enum rh_verb verb, const struct rh_json *body)
 {
@@ -260,6 +280,9 @@ void rh_kube_outcome_read(enum rh_verb verb, const struct rh_http_response *resp
 	if (out->outcome.code == RH_OUTCOME_THROTTLED)
 		out->outcome.retry_after = outcome_pause(response, out->body);
 	outcome_print(response->status, out->body, response->body, out->message, sizeof(out->message));
+	out->outcome.budget = outcome_is_budget(verb, response->status, out->body);
+	if (out->outcome.budget)
+		outcome_add_budget(out->body, out->message, sizeof(out->message));
 	out->outcome.forbidden = response->status == 403;
 	if (response->status == 403)
 		outcome_add_rule(out->message, sizeof(out->message));

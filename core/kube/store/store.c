@@ -279,7 +279,8 @@ static void store_cancel(struct rh_store *face, uint64_t id)
 /* The response may show an object to listeners before their watch does. */
 static void store_learn(const struct rh_kube_store *store, const struct rh_call *call, const struct rh_outcome *outcome)
 {
-	bool shows = outcome->code == RH_OUTCOME_OK && outcome->object && call->verb != RH_VERB_DELETE;
+	bool shows = outcome->code == RH_OUTCOME_OK && outcome->object && call->verb != RH_VERB_DELETE &&
+	             call->verb != RH_VERB_EVICT;
 
 	for (struct store_watch *watch = store->watches; watch && shows; watch = watch->next)
 		rh_kube_watch_learn(watch->watch, outcome->object);
@@ -315,7 +316,10 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 	rh_kube_outcome_read(call->verb, response, &outcome);
 	if (call->kind)
 		rh_kube_outcome_name(&outcome, call->api_version, call->kind);
-	answer.retry_after = response->status == 429 ? outcome.outcome.retry_after : response->retry_after;
+	/* a budget says nothing of how the server keeps up */
+	if (outcome.outcome.budget)
+		answer.status = 200;
+	answer.retry_after = answer.status == 429 ? outcome.outcome.retry_after : response->retry_after;
 	store_note_answer(store, call, &answer, now);
 	rh_call_remove(&store->flying, call);
 	rh_turns_end(store_turns(store, call), call);

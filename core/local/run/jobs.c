@@ -112,6 +112,20 @@ static int jobs_note_version(const struct rh_run *run, const struct rh_job *job)
 	return annotations ? rh_json_set_string(annotations, RH_ANNOTATION_VERSION, job->kind->version) : RH_ENOMEM;
 }
 
+/* The run says what is done when ranks wait; else the job does. */
+static int jobs_set_stalls(const struct rh_run *run, struct rh_job *job)
+{
+	struct rh_json *annotations;
+
+	if (!run->options->stalls)
+		return 0;
+	annotations = rh_json_ensure_object(rh_json_get(job->object, "metadata"), "annotations");
+	if (!annotations || rh_json_set_string(annotations, RH_ANNOTATION_STALLS, run->options->stalls) < 0)
+		return RH_ENOMEM;
+	rh_stall_policy_read(annotations, &job->stalls);
+	return 0;
+}
+
 static int jobs_add_job(struct rh_run *run, const struct rh_manifest_object *item, struct rh_error *err)
 {
 	struct rh_run_job *job = &run->jobs[run->job_count];
@@ -129,7 +143,8 @@ static int jobs_add_job(struct rh_run *run, const struct rh_manifest_object *ite
 	run->job_count++;
 	job->log_lock = -1;
 	kind = job->job->kind;
-	r = jobs_note_version(run, job->job) < 0 ? rh_fail_oom(err) : jobs_check(job->job, err);
+	r = jobs_note_version(run, job->job) < 0 || jobs_set_stalls(run, job->job) < 0 ? rh_fail_oom(err)
+	                                                                               : jobs_check(job->job, err);
 	if (r < 0)
 		return rh_wrap(err, r, "%s: %s %s", item->source, kind->kind, job->job->name);
 	job->api_version = rh_asprintf("%s/%s", kind->group, kind->version);

@@ -4,6 +4,8 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "comm/core/trace/format.h"
+#include "engine/missing.h"
+#include "local/keep/usage.h"
 #include "local/run/parts.h"
 
 /* While py-spy runs. */
@@ -33,10 +35,61 @@ static bool stalls_look_at_process(struct rh_run_stall *stall, int64_t clock)
 	return text->length > before;
 }
 
-static void stalls_begin(struct rh_run_job *job, int64_t clock)
+/* @return the name of the replica that has the process, as in rh_runner_shims(), borrowed from @p shims; NULL: none */
+static const char *stalls_replica_of(const struct rh_runner_shim *shims, size_t count, pid_t process)
+{
+	rh_auto_free pid_t *pids = rh_alloc_array(count + 1, sizeof(*pids));
+	struct rh_usage usage = {0};
+	const struct rh_usage_process *found = NULL;
+	const char *replica = NULL;
+
+	for (size_t i = 0; pids && i < count; i++)
+		pids[i] = shims[i].pid;
+	if (pids && rh_usage_read_below(pids, count, &usage) == 0)
+		found = rh_usage_find(&usage, process);
+	if (found && found->replica < count)
+		replica = shims[found->replica].replica;
+	rh_usage_deinit(&usage);
+	return replica;
+}
+
+/* @return the address of the pod that has the process of who did not come; owned by the caller; NULL: not known */
+static char *stalls_address(const struct rh_run *run, const struct rh_run_job *job)
+{
+	size_t most = rh_runner_alive(run->runner);
+	rh_auto_free struct rh_runner_shim *shims = rh_alloc_array(most + 1, sizeof(*shims));
+	size_t count = shims ? rh_runner_shims(run->runner, shims, most) : 0;
+	const char *replica = shims ? stalls_replica_of(shims, count, job->stall.stall.process) : NULL;
+	rh_auto_free char *name = replica ? rh_asprintf("%s-%s", job->job->name, replica) : NULL;
+	const struct rh_json *pod =
+		name ? rh_memory_store_find(run->store, &rh_resource_pods, job->job->namespace_, name) : NULL;
+
+	return rh_strdup(rh_json_string_at(pod, "status.podIP"));
+}
+
+/* The engine does what the job asks for while ranks wait. */
+static void stalls_report(const struct rh_run *run, const struct rh_run_job *job, int64_t clock)
+{
+	const struct rh_run_stall *stall = &job->stall;
+	const struct rh_missing_report report = {
+		.text = stall->stall.on ? rh_str_text(&stall->stall.text) : NULL,
+		.address = stall->address ? stall->address : "",
+		.rank = stall->stall.rank,
+	};
+
+	if (job->job->stalls.action != RH_STALL_IGNORE)
+		rh_engine_note_missing(run->engine, job->job->kind, job->job->namespace_, job->job->name, &report,
+		                       run->wall_start + clock - run->clock_start);
+}
+
+static void stalls_begin(const struct rh_run *run, struct rh_run_job *job, int64_t clock)
 {
 	struct rh_run_stall *stall = &job->stall;
 	rh_auto_str file = {0};
+
+	rh_free(stall->address);
+	stall->address =
+		stall->stall.process > 0 && job->job->stalls.action != RH_STALL_IGNORE ? stalls_address(run, job) : NULL;
 
 	rh_str_appendf(&file, "%s/" RH_COMM_TRACE_NAME, job->traces, (int)stall->stall.rank);
 	stall->noted = false;
@@ -64,9 +117,11 @@ static void stalls_look(struct rh_run *run, struct rh_run_job *job, int64_t cloc
 	enum rh_stall_change change = rh_stall_look(&stall->stall, job->traces, clock, rh_clock_wall());
 
 	if (change == RH_STALL_BEGUN)
-		stalls_begin(job, clock);
+		stalls_begin(run, job, clock);
 	else if (change == RH_STALL_ENDED)
 		stalls_end(run, job);
+	if (stall->stall.on || change == RH_STALL_ENDED)
+		stalls_report(run, job, clock);
 	if (!stall->stall.on || stall->noted || !stalls_look_at_process(stall, clock))
 		return;
 	stall->noted = true;
@@ -122,5 +177,6 @@ void rh_run_stall_deinit(struct rh_run_stall *stall)
 {
 	rh_stack_deinit(&stall->stack);
 	rh_stall_deinit(&stall->stall);
+	rh_free(rh_take(stall->address));
 	stall->noted = false;
 }

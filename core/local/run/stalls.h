@@ -15,6 +15,7 @@ struct rh_run;
 struct rh_run_stall {
 	struct rh_stall stall;
 	struct rh_stack stack; /**< of who did not come, until it is known */
+	char *address;         /**< of the pod of who did not come; owned; NULL: not known, or not needed */
 	bool noted;            /**< the user knows */
 };
 

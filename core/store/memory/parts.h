@@ -60,6 +60,7 @@ struct rh_memory_request {
 	char *message; /**< owned; NULL when there was no memory for it */
 	int64_t retry_after;
 	bool forbidden;
+	bool budget;
 	char *text; /**< of a log; owned; NULL: none */
 	struct rh_memory_version *version;
 };

@@ -334,6 +334,7 @@ static bool memory_pump_outcome(struct rh_memory_store *store, struct rh_memory_
 	struct rh_outcome outcome = {.code = request->code,
 	                             .retry_after = request->retry_after,
 	                             .forbidden = request->forbidden,
+	                             .budget = request->budget,
 	                             .text = request->text};
 	rh_auto(json) bare = NULL;
 

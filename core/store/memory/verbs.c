@@ -480,6 +480,7 @@ static int memory_do(struct rh_memory_store *store, struct rh_memory_request *re
 	/* without a default, so that the compiler names a verb that is missing */
 	switch (r->verb) {
 	case RH_VERB_DELETE:
+	case RH_VERB_EVICT:
 		return memory_request_delete(store, request, object);
 	case RH_VERB_PATCH:
 	case RH_VERB_PATCH_STATUS:
@@ -513,4 +514,5 @@ void rh_memory_apply(struct rh_memory_store *store, struct rh_memory_request *re
 	memory_answer(request, gated.code, "%s", gated.message);
 	request->retry_after = gated.retry_after;
 	request->forbidden = gated.forbidden;
+	request->budget = gated.budget;
 }

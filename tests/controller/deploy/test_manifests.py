@@ -116,6 +116,12 @@ class Manifests(unittest.TestCase):
             self.assertEqual(verbs(objects["ClusterRole", "roundhouse"]["rules"], "pods/log"), wanted, source)
             pod = objects["Deployment", "roundhouse"]["spec"]["template"]["spec"]
             self.assertIn(f"--first-fault={source}", pod["containers"][0]["args"])
+        self.assertEqual(verbs(rules, "pods/eviction"), set())
+        rules = manifests("--first-fault=logs", "--evict-stalled")["ClusterRole", "roundhouse"]["rules"]
+        self.assertEqual(verbs(rules, "pods/eviction"), {"create"})
+        done = subprocess.run([ROUNDHOUSE, "manifests", "--evict-stalled"], capture_output=True, text=True, timeout=180)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("add --first-fault logs", done.stderr)
         rules = manifests("--gang-scheduler-name=volcano")["ClusterRole", "roundhouse"]["rules"]
         self.assertIn("scheduling.volcano.sh", [g for rule in rules if "podgroups" in rule["resources"]
                                                 for g in rule["apiGroups"]])
@@ -485,6 +491,7 @@ class Manifests(unittest.TestCase):
     def test_helm(self):
         for values, words in (([], []), (["scope=namespaced"], ["--namespaced"]),
                               (["firstFault=logs"], ["--first-fault=logs"]),
+                              (["firstFault=logs", "evictStalled=true"], ["--first-fault=logs", "--evict-stalled"]),
                               (["gangSchedulerName=volcano", "serviceMonitor.enabled=true"],
                                ["--gang-scheduler-name=volcano", "--service-monitor"])):
             with self.subTest(values=values):

@@ -22,6 +22,9 @@ CAUSE = ('Traceback (most recent call last):\n  File "/train.py", line 7, in <mo
          '    raise ValueError("bad batch")\nValueError: bad batch\n')
 UNKNOWN = "its output is unknown, so a peer may be the cause"
 NODE = "n"
+WAITS = ("rh_comm: rank 0 has waited 12 s in number 3, barrier; it waited for rank 1 at 10.0.0.1 (has not posted "
+         "it)\n")
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 
 class Kubelet(http.server.ThreadingHTTPServer):
@@ -227,6 +230,86 @@ class Logs(Case):
             wait_for("s succeeds", lambda: self.conditions("s").get("Succeeded") == "True")
             wait_for("it is not stalled any more", lambda: "Stalled" not in self.conditions("s"))
         self.assertEqual(set(self.kubelet.asked), {"s-worker-0"})
+
+    def place(self, name):
+        """As a kubelet: the pods of the job have addresses, and are ready. Their log says that one does not come."""
+        for index in range(2):
+            status = {"podIP": f"10.0.0.{index}", "podIPs": [{"ip": f"10.0.0.{index}"}],
+                      "conditions": [{"type": "Ready", "status": "True"}]}
+            code, answer = self.request("PATCH", f"/api/v1/namespaces/default/pods/{name}-worker-{index}/status",
+                                        {"status": status}, "application/merge-patch+json")
+            self.assertEqual(code, 200, answer)
+        self.kubelet.logs[f"{name}-worker-0"] = WAITS.encode()
+
+    def budget(self, name, allowed):
+        """A PodDisruptionBudget of the job's pods. No controller of budgets runs here: the status is given."""
+        body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": {
+            "minAvailable": 2, "selector": {"matchLabels": {"training.kubeflow.org/job-name": name}}}}
+        self.request("POST", BUDGETS, body)
+        self.addCleanup(self.request, "DELETE", f"{BUDGETS}/{name}")
+        status = {"observedGeneration": 1, "disruptionsAllowed": allowed, "currentHealthy": 2, "desiredHealthy": 2,
+                  "expectedPods": 2}
+        code, answer = self.request("PATCH", f"{BUDGETS}/{name}/status", {"status": status},
+                                    "application/merge-patch+json")
+        self.assertEqual(code, 200, answer)
+
+    def stalled(self, name):
+        """-> the message of the condition Stalled, or None"""
+        _, body = self.request("GET", self.path("pytorchjobs", name=name))
+        return next((c["message"] for c in body["status"]["conditions"] if c["type"] == "Stalled"), None)
+
+    def events(self, name, reason):
+        return [e["message"] for e in self.items("v1", "events")
+                if (e["involvedObject"]["name"], e["reason"]) == (name, reason)]
+
+    def ledger(self, name):
+        _, body = self.request("GET", self.path("pytorchjobs", name=name))
+        return body["metadata"]["annotations"].get("roundhouse.dev/ledger", "")
+
+    def pod(self, name):
+        return self.request("GET", f"/api/v1/namespaces/default/pods/{name}")[1]
+
+    def test_evicts(self):
+        """The pod of a rank that does not come is evicted when its budget allows it, unless the ranks go on before."""
+        self.kubelet.logs.update({f"{name}-worker-0": b"step 7\n" for name in ("e", "g")})
+        asks = {"roundhouse.dev/stalls": "evict", "roundhouse.dev/stalls-after": "0s"}
+        with self.limited(granted("--first-fault=logs", "--evict-stalled"), "--first-fault=logs"):
+            uids = {}
+            for name in ("e", "g"):
+                uids[name] = self.start(name, annotations=asks)[f"{name}-worker-1"]["metadata"]["uid"]
+                self.budget(name, 0)
+                self.place(name)
+            for name in ("e", "g"):
+                wait_for(f"{name} is refused", lambda: "its pod is not evicted" in (self.stalled(name) or ""))
+                self.assertIn(f"The disruption budget {name} needs 2 healthy pods", self.stalled(name))
+                self.assertIn("stalled/Worker-1", self.ledger(name))
+                wait_for("the Event", lambda: self.events(name, "FailedEvictPod"))
+                self.assertNotIn("deletionTimestamp", self.pod(f"{name}-worker-1")["metadata"])
+            self.kubelet.logs["g-worker-0"] = (WAITS + "rh_comm: ranks go on\n").encode()
+            self.budget("e", 1)
+            wait_for("e-worker-1 is evicted", lambda: "deletionTimestamp" in self.pod("e-worker-1")["metadata"])
+            wait_for("the ranks of g go on", lambda: not self.stalled("g"))
+            self.budget("g", 1)
+            wait_for("its end is counted", lambda: '"stalled":1' in self.ledger("e"))
+            self.request("DELETE", "/api/v1/namespaces/default/pods/e-worker-1?gracePeriodSeconds=0")
+            wait_for("it is made again", lambda: self.pod("e-worker-1").get("metadata", {}).get("uid") not in
+                     (None, uids["e"]))
+            wait_for("the Event", lambda: self.events("e", "SuccessfulEvictPod"))
+            wait_for("the eviction is cancelled", lambda: "stalled" not in self.ledger("g"))
+            self.assertEqual(self.pod("g-worker-1")["metadata"]["uid"], uids["g"])
+            self.assertNotIn("deletionTimestamp", self.pod("g-worker-1")["metadata"])
+
+    def test_evicts_without_the_right(self):
+        """The condition says which one is missing."""
+        self.kubelet.logs["r-worker-0"] = b"step 7\n"
+        asks = {"roundhouse.dev/stalls": "evict", "roundhouse.dev/stalls-after": "0s"}
+        with self.limited(granted("--first-fault=logs"), "--first-fault=logs"):
+            self.start("r", annotations=asks)
+            self.place("r")
+            wait_for("r is refused", lambda: "its pod is not evicted" in (self.stalled("r") or ""))
+            self.assertIn('add to the role of its service account: {apiGroups: [""], resources: [pods/eviction], '
+                          'verbs: [create]}', self.stalled("r"))
+            self.assertNotIn("deletionTimestamp", self.pod("r-worker-1")["metadata"])
 
     def test_messages(self):
         """The kubelet is to show the end of the output, where the job does not say otherwise."""

@@ -63,6 +63,9 @@ void worlds_free(struct worlds *worlds)
 		rh_free(worlds->refusals[i].message);
 	}
 	rh_free(worlds->stalls);
+	rh_free(worlds->stalls_address);
+	rh_free(worlds->stalls_reporter);
+	rh_free(worlds->stalls_refusal);
 	free(worlds->pods);
 	free(worlds->children);
 	rh_json_free(worlds->objects);
@@ -112,6 +115,7 @@ struct rh_pod *worlds_add_pod(struct worlds *worlds, const char *type, int32_t i
 	pod->owner_uid = rh_strdup(WORLDS_JOB_UID);
 	pod->type = rh_strdup(rh_name_lower(type, lower));
 	pod->node = rh_strdup("");
+	pod->ip = rh_strdup("");
 	pod->reason = rh_strdup("");
 	pod->waiting_reason = rh_strdup("");
 	pod->waiting_message = rh_strdup("");
@@ -224,6 +228,7 @@ static bool worlds_set_pod_text(struct rh_pod *pod, const char *word)
 		{"uid", &pod->uid},
 		{"owner", &pod->owner_uid},
 		{"node", &pod->node},
+		{"ip", &pod->ip},
 		{"reason", &pod->reason},
 		{"waiting", &pod->waiting_reason},
 		{"message", &pod->waiting_message},
@@ -512,6 +517,34 @@ static void worlds_do_refused(struct worlds *worlds, const char *rest)
 	}
 }
 
+/* @return whether @p word is about the report */
+static bool worlds_set_missing(struct worlds *worlds, const char *word)
+{
+	struct rh_missing *missing = &worlds->missing;
+	const struct {
+		const char *key;
+		int64_t *time;
+	} times[] = {{"since", &missing->since}, {"seen", &missing->seen}, {"tried", &missing->tried}};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+		if (worlds_value(word, times[i].key)) {
+			*times[i].time = worlds_time(worlds, worlds_value(word, times[i].key));
+			return true;
+		}
+	}
+	if (worlds_value(word, "rank"))
+		missing->rank = (int32_t)strtol(worlds_value(word, "rank"), NULL, 10);
+	else if (worlds_value(word, "at"))
+		worlds_set_text(&worlds->stalls_address, worlds_value(word, "at"));
+	else if (worlds_value(word, "by"))
+		worlds_set_text(&worlds->stalls_reporter, worlds_value(word, "by"));
+	else if (worlds_value(word, "refusal"))
+		worlds_set_text(&worlds->stalls_refusal, worlds_value(word, "refusal"));
+	else
+		return false;
+	return true;
+}
+
 /* "stalls TIME TEXT": the log of rank 0 is read again then, and has that report, or none */
 static void worlds_do_stalls(struct worlds *worlds, const char *rest)
 {
@@ -520,9 +553,17 @@ static void worlds_do_stalls(struct worlds *worlds, const char *rest)
 	worlds->reads_stalls = true;
 	if (worlds_word(&rest, word))
 		worlds->stalls_due = worlds_time(worlds, word);
+	worlds->missing = (struct rh_missing){.rank = -1};
+	worlds_set_text(&worlds->stalls_address, "");
 	rest += strspn(rest, " ");
+	for (const char *next = rest; worlds_word(&next, word) && worlds_set_missing(worlds, word);)
+		rest = next + strspn(next, " ");
 	if (*rest)
 		worlds_set_text(&worlds->stalls, rest);
+	worlds->missing.text = worlds->stalls;
+	worlds->missing.address = worlds->stalls_address;
+	worlds->missing.reporter = worlds->stalls_reporter;
+	worlds->missing.refusal = worlds->stalls_refusal;
 }
 
 static void worlds_do_more(struct worlds *worlds, const char *verb, const char *rest)
@@ -619,7 +660,7 @@ struct rh_world worlds_view(const struct worlds *worlds)
 		.stalled_hash = worlds->stalled_hash,
 		.reads_stalls = worlds->reads_stalls,
 		.stalls_due = worlds->stalls_due,
-		.stalls = worlds->stalls,
+		.missing = worlds->missing,
 		.held_since = worlds->held_since,
 		.held = worlds->held.replica_count > 0 ? &worlds->held : NULL,
 		.patience = worlds->patience,

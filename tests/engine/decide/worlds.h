@@ -5,9 +5,10 @@
  * @brief Worlds for tests of decide(), written as short texts. A failure in here fails the test that calls.
  *
  * A job is a list of words: "Master=OnFailure Worker=ExitCode*2 clean=Running backoff=3 deadline=60 ttl=5 suspend
- * scope=job timeout=30s managedBy=x template=Always scheduler=x" (the last two before the types); without a replica
- * type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" and "kind=OuterJob" take kinds made for tests; of
- * these "again=all@token!+Worker/1" is what their judge() restarts: a token and ! for one that is free may be left out.
+ * scope=job timeout=30s stalls=evict after=60s limit=3 managedBy=x template=Always scheduler=x" (the last two before
+ * the types); without a replica type it has "Master=OnFailure Worker=OnFailure*2". "kind=ToyJob" and "kind=OuterJob"
+ * take kinds made for tests; of these "again=all@token!+Worker/1" is what their judge() restarts: a token and ! for
+ * one that is free may be left out.
  *
  * A world is a list of statements, separated by ";" or line ends:
  *     conditions Created Running=False/Suspended      True, and the type as the reason, unless given
@@ -25,6 +26,8 @@
  *     held -1, patience 2, unwritten Worker 1/0/0     since when a status is held back, how long it may be, its counts
  *     peers 1                                         how long the end by a cause waits for replicas that run
  *     stalled PyTorchJob j cannot …                   last message of the condition Stalled
+ *     stalls TIME [rank=1 at=10.0.0.1 since=-90 seen=0 tried=-30 by=UID refusal=x] TEXT   the log of rank 0
+ *                                                     is read then; a report
  *     ledger {…}                                      the ledger's annotation without its uid, ' stands for "
  */
 /* clang-format on */
@@ -69,6 +72,10 @@ struct worlds {
 	bool reads_stalls;
 	int64_t stalls_due;
 	char *stalls;
+	char *stalls_address;
+	char *stalls_reporter;
+	char *stalls_refusal;
+	struct rh_missing missing;
 	int64_t held_since;
 	struct rh_job_status held;
 	int64_t patience;

@@ -201,17 +201,24 @@ static bool worlds_add_policy(struct worlds_spec *spec, const char *word)
 
 static bool worlds_add_annotation(struct worlds_spec *spec, const char *word)
 {
-	const char *scope = worlds_value(word, "scope");
-	const char *timeout = worlds_value(word, "timeout");
-	const char *again = worlds_value(word, "again");
+	static const struct {
+		const char *word;
+		const char *key;
+	} annotations[] = {
+		{"scope", RH_ANNOTATION_RESTART},      {"timeout", RH_ANNOTATION_TERMINATING_TIMEOUT},
+		{"stalls", RH_ANNOTATION_STALLS},      {"after", RH_ANNOTATION_STALLS_AFTER},
+		{"limit", RH_ANNOTATION_STALLS_LIMIT}, {"again", "again"},
+	};
 
-	if (scope)
-		rh_str_appendf(&spec->annotations, ",\"" RH_ANNOTATION_RESTART "\":\"%s\"", scope);
-	if (timeout)
-		rh_str_appendf(&spec->annotations, ",\"" RH_ANNOTATION_TERMINATING_TIMEOUT "\":\"%s\"", timeout);
-	if (again)
-		rh_str_appendf(&spec->annotations, ",\"again\":\"%s\"", again);
-	return scope || timeout || again;
+	for (size_t i = 0; i < sizeof(annotations) / sizeof(*annotations); i++) {
+		const char *value = worlds_value(word, annotations[i].word);
+
+		if (value) {
+			rh_str_appendf(&spec->annotations, ",\"%s\":\"%s\"", annotations[i].key, value);
+			return true;
+		}
+	}
+	return false;
 }
 
 static void worlds_set_scheduler(struct worlds_spec *spec, const char *name)

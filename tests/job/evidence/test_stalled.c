@@ -48,9 +48,40 @@ static void test_stalled__a_long_report_is_cut(void **state)
 	assert_int_equal(strlen(report), 1000);
 }
 
+static void test_stalled__rank(void **state)
+{
+	static const struct {
+		const char *report;
+		int32_t rank;
+		const char *address;
+	} ranks[] = {
+		{"rank 3 has waited 10 s in a; it waited for rank 12 at 10.0.0.7 (has not posted it), rank 2 at 10.0.0.8 (x)",
+	     12, "10.0.0.7"},
+		{"rank 3 has waited 10 s in a; it waited for rank 0 (has not come)", 0, ""},
+		{"rank 3 has waited 10 s in a; all ranks have posted it: data move slowly, or not at all", -1, ""},
+		{"rank 3 has waited 10 s in a; it waited for rank 99999999999999999999 at 10.0.0.7", -1, ""},
+		{"rank 3 has waited 10 s in a; it waited for rank -1 at 10.0.0.7", -1, ""},
+		{"rank 3 has waited 10 s in a; it waited for rank ", -1, ""},
+		{"rank 3 has waited 10 s in a; it waited for rank 1 at "
+	     "0123456789012345678901234567890123456789012345678901234567890123 (x)",
+	     1, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+		char address[RH_STALLED_ADDRESS_SIZE];
+		int32_t rank;
+
+		rh_evidence_stalled_rank(ranks[i].report, &rank, address);
+		assert_int_equal(rank, ranks[i].rank);
+		assert_string_equal(address, ranks[i].address);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stalled__rank),
 		cmocka_unit_test(test_stalled__table),
 		cmocka_unit_test(test_stalled__a_long_report_is_cut),
 	};

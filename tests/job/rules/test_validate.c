@@ -210,6 +210,25 @@ static const struct rule_row rule_rows[] = {
      "metadata.annotations[roundhouse.dev/terminating-timeout]: Invalid value: \"soon\": must be a duration such as "
      "30s or "
      "2m\n"},
+	{"stalls", &test_pytorch,
+     ANNOTATED(
+		 "{'roundhouse.dev/stalls':'evict','roundhouse.dev/stalls-after':'90s','roundhouse.dev/stalls-limit':'0'}"),
+     ""},
+	{"stalls that are reported", &test_pytorch, ANNOTATED("{'roundhouse.dev/stalls':'report'}"), ""},
+	{"unknown action", &test_pytorch, ANNOTATED("{'roundhouse.dev/stalls':'kill'}"),
+     "metadata.annotations[roundhouse.dev/stalls]: Unsupported value: \"kill\": supported values: \"report\", "
+     "\"restart\", \"evict\"\n"},
+	{"no time, no number", &test_pytorch,
+     ANNOTATED("{'roundhouse.dev/stalls':'restart','roundhouse.dev/stalls-after':'soon','roundhouse.dev/stalls-limit':"
+               "'-1'}"),
+     "metadata.annotations[roundhouse.dev/stalls-after]: Invalid value: \"soon\": must be a duration such as 30s or "
+     "2m\n"
+     "metadata.annotations[roundhouse.dev/stalls-limit]: Invalid value: \"-1\": must be a whole number from 0 to "
+     "2147483647, such as 3\n"},
+	{"a limit of nothing", &test_pytorch, ANNOTATED("{'roundhouse.dev/stalls-limit':'1'}"),
+     "warning: metadata.annotations[roundhouse.dev/stalls-limit]: has no effect without roundhouse.dev/stalls: "
+     "restart, "
+     "or evict\n"},
 	{"annotation of wrong type", &test_pytorch, ANNOTATED("{'a':true}"),
      "metadata.annotations[a]: Invalid value: true: must be of type string\n"},
 	{"no map", &test_pytorch, "{'metadata':{'name':'j'},'spec':{}}",
@@ -326,6 +345,7 @@ static void test_validate__update(void **state)
 /* Each rule once, so that each way to run out of memory is tried. */
 static const char failing_job[] =
 	"{'metadata':{'name':'J','namespace':'N','annotations':{'roundhouse.dev/restart':'x','a':1,"
+	"'roundhouse.dev/stalls':'x','roundhouse.dev/stalls-after':'x','roundhouse.dev/stalls-limit':'x',"
 	"'roundhouse.dev/terminating-timeout':'x'}},"
 	"'spec':{'runPolicy':{'cleanPodPolicy':'x','managedBy':'x','backoffLimit':-1,'schedulingPolicy':{'minAvailable':-1,"
 	"'minResources':{'cpu':'x'}}},'pytorchReplicaSpecs':{'x':{'restartPolicy':'x','template':{'metadata':{'name':'x'},"

@@ -104,6 +104,11 @@ static void test_outcome__refusals(void **state)
 	     RH_OUTCOME_THROTTLED, "slow", 7 * RH_SECOND},
 		{"too many, odd time", RH_VERB_CREATE, 429, STATUS("TooManyRequests", "slow", "\"retryAfterSeconds\":-7"),
 	     RH_OUTCOME_THROTTLED, "slow", RH_SECOND},
+		{"a budget", RH_VERB_EVICT, 429,
+	     STATUS("TooManyRequests", "Cannot evict pod.",
+	            "\"causes\":[{\"reason\":\"DisruptionBudget\",\"message\":\"The disruption budget b needs 1.\"}]"),
+	     RH_OUTCOME_THROTTLED, "Cannot evict pod. The disruption budget b needs 1.", RH_SECOND},
+		{"evicted before", RH_VERB_EVICT, 404, STATUS("NotFound", "no", "\"name\":\"p\""), RH_OUTCOME_GONE, "no", 0},
 		{"not ready", RH_VERB_DELETE, 503, "", RH_OUTCOME_THROTTLED, "service unavailable (503)", RH_SECOND},
 		{"it broke", RH_VERB_CREATE, 500, STATUS("InternalError", "etcd", ""), RH_OUTCOME_UNKNOWN, "etcd", 0},
 		{"it took too long", RH_VERB_PATCH, 504, STATUS("Timeout", "slow", ""), RH_OUTCOME_UNKNOWN, "slow", 0},
@@ -124,6 +129,7 @@ static void test_outcome__refusals(void **state)
 		assert_string_equal(out.outcome.message, rows[i].message);
 		assert_int_equal(out.outcome.retry_after, rows[i].retry_after);
 		assert_null(out.outcome.object);
+		assert_int_equal(out.outcome.budget, strcmp(rows[i].name, "a budget") == 0);
 	}
 }
 

@@ -250,10 +250,94 @@ static void settle(void *sut)
 	wait_for(target, sentinel_is_seen_off);
 }
 
+/* Send a request about an object in the namespace default, and wait for its answer. @param body NULL: none */
+static void ask(struct target *target, struct rh_request request, const char *body, struct answer *answer)
+{
+	answer_deinit(answer);
+	request.namespace_ = "default";
+	if (body)
+		request.body = conformance_json(body);
+	assert_int_equal(target_submit(&target->face, &request, answer_take, answer, NULL, NULL), 0);
+	wait_for(target, target_is_busy);
+}
+
+/* Pod p, which runs and is ready, and a PodDisruptionBudget that no controller keeps, so that its status is ours. */
+static void make_budget(struct target *target, const struct rh_resource *budgets)
+{
+	auto_answer answer = {0};
+
+	ask(target, (struct rh_request){.verb = RH_VERB_CREATE, .resource = &rh_resource_pods},
+	    "{'metadata':{'name':'p','labels':{'app':'x'}},'spec':{'containers':[{'name':'c','image':'i'}]}}", &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_OK);
+	ask(target, (struct rh_request){.verb = RH_VERB_PATCH_STATUS, .resource = &rh_resource_pods, .name = "p"},
+	    "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True'}]}}", &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_OK);
+	ask(target, (struct rh_request){.verb = RH_VERB_CREATE, .resource = budgets},
+	    "{'metadata':{'name':'b'},'spec':{'minAvailable':1,'selector':{'matchLabels':{'app':'x'}}}}", &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_OK);
+}
+
+static void allow(struct target *target, const struct rh_resource *budgets, int count)
+{
+	rh_auto_free char *status = rh_asprintf("{'status':{'observedGeneration':1,'disruptionsAllowed':%d,"
+	                                        "'currentHealthy':1,'desiredHealthy':1,'expectedPods':1}}",
+	                                        count);
+	auto_answer answer = {0};
+
+	ask(target, (struct rh_request){.verb = RH_VERB_PATCH_STATUS, .resource = budgets, .name = "b"}, status, &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_OK);
+}
+
+static void note_eviction(void *arg, const struct rh_outcome *outcome)
+{
+	assert_int_equal(outcome->budget, outcome->code == RH_OUTCOME_THROTTLED);
+	answer_take(arg, outcome);
+}
+
+/* @param uid NULL: of whatever pod has the name */
+static void evict(struct target *target, const char *uid, struct answer *answer)
+{
+	struct rh_request request = {
+		.verb = RH_VERB_EVICT, .resource = &rh_resource_pods, .namespace_ = "default", .name = "p", .uid = uid};
+
+	answer_deinit(answer);
+	assert_int_equal(target_submit(&target->face, &request, note_eviction, answer, NULL, NULL), 0);
+	wait_for(target, target_is_busy);
+}
+
+static void test_real__a_budget_forbids_an_eviction(void **state)
+{
+	static const struct rh_resource budgets = {"policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"};
+	struct target *target = open_target();
+	auto_answer answer = {0};
+
+	(void)state;
+	make_budget(target, &budgets);
+	allow(target, &budgets, 0);
+	evict(target, NULL, &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_THROTTLED);
+	assert_non_null(strstr(answer.message, "The disruption budget b needs 1 healthy pods"));
+	allow(target, &budgets, 1);
+	evict(target, "another", &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_CONFLICT);
+	allow(target, &budgets, 1); /* the server has taken that one from the budget before it compared the UID */
+	evict(target, NULL, &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_OK);
+	evict(target, NULL, &answer);
+	assert_int_equal(answer.code, RH_OUTCOME_GONE);
+	ask(target, (struct rh_request){.verb = RH_VERB_DELETE, .resource = &budgets, .name = "b", .grace_seconds = -1},
+	    NULL, &answer);
+	close_target(target);
+}
+
 int main(void)
 {
 	static const struct conformance_target target = {open_target, close_target,      face_of,
 	                                                 settle,      .graceful = false, .server = true};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_real__a_budget_forbids_an_eviction),
+	};
+	int r = conformance_run(&target);
 
-	return conformance_run(&target);
+	return r ? r : cmocka_run_group_tests(tests, NULL, NULL);
 }

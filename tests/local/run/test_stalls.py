@@ -40,7 +40,7 @@ with roundhouse.Comm() as comm:
 class Ranks:
     """A run of two ranks, and what it has written so far."""
 
-    def __init__(self, place, script, tools=""):
+    def __init__(self, place, script, tools="", words=(), **more):
         command = f"exec {sys.executable} {place.write('train.py', script)}"
         environment = dict(place.environment, PYTHONPATH=os.path.join(SOURCE, "comm", "python"), RH_COMM_LOG="off",
                            RH_COMM_LIBRARY=LIBRARY, PATH=(tools + ":" if tools else "") + "/usr/bin:/bin")
@@ -52,8 +52,8 @@ class Ranks:
         self.started = os.path.join(place.files, "started")
         with open(self.path, "w", encoding="utf-8") as output:
             self.process = subprocess.Popen(
-                [place.program, "run", place.write("job.yaml", job(master=command, worker=command))], env=environment,
-                cwd=place.files, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+                [place.program, "run", *words, place.write("job.yaml", job(master=command, worker=command, **more))],
+                env=environment, cwd=place.files, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     def output(self):
         with open(self.path, encoding="utf-8") as file:
@@ -149,6 +149,44 @@ def test_its_stack_where_py_spy_is_installed(program):
         assert re.match(r"is in hold \(train\.py:3\), called by <module> \(train\.py:8\)", does), does
         place.write("go", "")
         check_once(ranks)
+
+
+# Rank 1 sleeps for ever, the first time that it runs.
+ONCE = """import os, time, roundhouse
+with roundhouse.Comm() as comm:
+    for step in range(5):
+        comm.barrier()
+    if comm.rank == 1 and not os.path.exists("slept"):
+        open("slept", "w").close()
+        time.sleep(100000)
+    comm.barrier()
+"""
+AFTER = "{roundhouse.dev/stalls-after: 1s}"
+
+
+def test_all_replicas_are_restarted(program):
+    with Place(program) as place:
+        output = Ranks(place, ONCE, words=["--stalls=restart"], annotations=AFTER).end()
+        assert len(VERDICT.findall(output)) == 1, output
+        assert "is restarting all replicas: rank 1 did not come to number 6, barrier" in output, output
+
+
+def test_one_replica_is_evicted(program):
+    """Rank 0 loses it, and is restarted as its policy says."""
+    with Place(program) as place:
+        output = Ranks(place, ONCE, words=["--stalls=evict"], annotations=AFTER, policy="OnFailure").end()
+        assert "Evicted pod: j-worker-0; rank 1 did not come to number 6, barrier" in output, output
+        assert "is restarting all replicas" not in output, output
+
+
+def test_what_the_job_asks_for(program):
+    with Place(program) as place:
+        asks = "{roundhouse.dev/stalls: restart, roundhouse.dev/stalls-after: 1s, roundhouse.dev/stalls-limit: '0'}"
+        ranks = Ranks(place, ONCE, words=["--stalls=report"], annotations=asks)
+        ranks.verdict()
+        ranks.process.send_signal(signal.SIGINT)
+        ranks.process.wait(timeout=LIMIT)
+        assert "is restarting all replicas" not in ranks.output(), ranks.output()
 
 
 def test_no_verdict_where_all_go_on(program):

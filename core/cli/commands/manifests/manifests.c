@@ -40,6 +40,7 @@ struct manifests_wish {
 	const char *gang;   /* NULL: none */
 	struct rh_gang parsed_gang;
 	bool kueue;
+	bool evicts;
 	const char *first_fault;     /* NULL: what the controller's configuration says */
 	enum rh_fault_source source; /* which of the two counts */
 	char *config;                /* text of the controller's configuration; owned; NULL: none */
@@ -103,14 +104,17 @@ static bool manifests_is_wanted(const struct manifests_wish *wish, const struct 
 static int manifests_set_rules(const struct manifests_wish *wish, struct rh_json *object, struct rh_error *err)
 {
 	const char *which = rh_json_string_at(object, MANIFESTS_OURS ".rules");
+	const struct rh_manifests_uses uses = {.gang = &wish->parsed_gang,
+	                                       .logs = wish->source == RH_FAULT_LOGS,
+	                                       .kueue = wish->kueue,
+	                                       .evicts = wish->evicts};
 	struct rh_json *rules = NULL;
 	int r;
 
 	if (!which)
 		return 0;
 	if (strcmp(which, "work") == 0)
-		r = rh_manifests_work_rules(wish->host, &wish->parsed_gang, wish->source == RH_FAULT_LOGS, wish->kueue, &rules,
-		                            err);
+		r = rh_manifests_work_rules(wish->host, &uses, &rules, err);
 	else if (strcmp(which, "plugin") == 0)
 		r = rh_manifests_plugin_rules(wish->host, &rules, err);
 	else
@@ -323,8 +327,9 @@ static int manifests_collect_plugin(struct manifests_wish *wish, const char *pat
 /* Options about a controller say nothing of a plugin. */
 static int manifests_check_plugin(const struct rh_cli *cli, struct rh_error *err)
 {
-	static const char *const others[] = {"image",           "gang-scheduler-name", "kueue",   "plugin-image",
-	                                     "service-monitor", "controller-config",   "plugins", RH_CONFIG_FIRST_FAULT};
+	static const char *const others[] = {"image",        "gang-scheduler-name", "kueue",
+	                                     "plugin-image", "service-monitor",     "controller-config",
+	                                     "plugins",      RH_CONFIG_FIRST_FAULT, "evict-stalled"};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (rh_cli_option(cli, others[i]))
@@ -351,6 +356,9 @@ static int manifests_collect_controller(struct manifests_wish *wish, struct rh_j
 	rh_auto_session session = {0};
 	int r = manifests_read_config(wish, err);
 
+	if (r == 0 && wish->evicts && wish->source != RH_FAULT_LOGS)
+		r = rh_fail(err, RH_EINVAL,
+		            "--evict-stalled: stalled ranks are found in logs of pods; add --" RH_CONFIG_FIRST_FAULT " logs");
 	if (r == 0)
 		r = rh_session_open(wish->cli, &session, err);
 	wish->host = session.host;
@@ -378,6 +386,7 @@ static int manifests_run(const struct rh_cli *cli)
 		.gang = rh_cli_option(cli, "gang-scheduler-name"),
 		.first_fault = rh_cli_option(cli, RH_CONFIG_FIRST_FAULT),
 		.kueue = rh_cli_option(cli, "kueue") != NULL,
+		.evicts = rh_cli_option(cli, "evict-stalled") != NULL,
 		.namespaced = rh_cli_option(cli, "namespaced") != NULL,
 		.monitor = rh_cli_option(cli, "service-monitor") != NULL,
 	};
@@ -402,6 +411,8 @@ static const struct rh_option manifests_options[] = {
 	{"gang-scheduler-name", 0, "NAME", NULL, "as for `roundhouse controller`, with the right to its PodGroups"},
 	{RH_CONFIG_FIRST_FAULT, 0, "SOURCE", RH_CONFIG_FIRST_FAULT_WORDS,
      "as for `roundhouse controller`; logs: with the right to read logs of pods"},
+	{"evict-stalled", 0, NULL, NULL,
+     "with the right to evict pods, for jobs with roundhouse.dev/stalls: evict; needs --first-fault logs"},
 	{"kueue", 0, NULL, NULL, "queue labelled jobs by Kueue, with the right to its Workloads (not with --namespaced)"},
 	{"plugin-image", 0, "NAME=IMAGE", NULL,
      "take plugin NAME from folder /plugins of IMAGE; needs a copy here (--plugins DIR); may be repeated"},

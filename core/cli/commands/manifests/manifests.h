@@ -18,14 +18,21 @@
 const char *rh_manifests_text(size_t *ret_length);
 /** Append an item, as JSON text, to the list @p key of @p object, which is made when absent. @return 0 or RH_ENOMEM */
 int rh_manifests_append(struct rh_json *object, const char *key, const char *item);
+/** What needs rights of its own. */
+struct rh_manifests_uses {
+	const struct rh_gang *gang; /**< PodGroups */
+	bool logs;                  /**< reads logs of pods */
+	bool kueue;                 /**< Workloads */
+	bool evicts;                /**< evicts pods of ranks that do not come */
+};
+
 /**
  * Build the minimal RBAC rules of the controller for the kinds of @p host: jobs, pods, Services and Events for the
- * core, the rules that plugins declare for further objects, with @p gang PodGroups, with @p logs the logs of pods, and
- * with @p kueue Workloads.
+ * core, the rules that plugins declare for further objects, and those for @p uses.
  * @param[out] ret_rules an array of PolicyRules, owned by the caller
  * @return 0, RH_EPLUGIN (invalid rules of a plugin) or RH_ENOMEM
  */
-int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, bool logs, bool kueue,
+int rh_manifests_work_rules(const struct rh_host *host, const struct rh_manifests_uses *uses,
                             struct rh_json **ret_rules, struct rh_error *err);
 /** Build the rules that the kinds of @p host add to those of an installed controller. @return as above */
 int rh_manifests_plugin_rules(const struct rh_host *host, struct rh_json **ret_rules, struct rh_error *err);

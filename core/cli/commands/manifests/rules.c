@@ -23,6 +23,8 @@ static const struct rules_row rules_core[] = {
 
 /* What V1 does not have: the first fault is found by the output of failed containers. */
 static const struct rules_row rules_logs = {"", {"pods/log", NULL}, {"get", NULL}};
+/* Likewise: roundhouse.dev/stalls: evict. */
+static const struct rules_row rules_evict = {"", {"pods/eviction", NULL}, {"create", NULL}};
 
 /* A rule for the kinds of one group: its resources are the plurals with this ending. */
 struct rules_kinds {
@@ -317,7 +319,7 @@ static int rules_add_declared(const struct rh_host *host, struct rh_json *rules,
 	return r;
 }
 
-int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *gang, bool logs, bool kueue,
+int rh_manifests_work_rules(const struct rh_host *host, const struct rh_manifests_uses *uses,
                             struct rh_json **ret_rules, struct rh_error *err)
 {
 	rh_auto(json) rules = rh_json_new_array();
@@ -325,11 +327,13 @@ int rh_manifests_work_rules(const struct rh_host *host, const struct rh_gang *ga
 
 	for (size_t i = 0; r == 0 && i < sizeof(rules_core) / sizeof(rules_core[0]); i++)
 		r = rules_add_row(rules, &rules_core[i]);
-	if (r == 0 && logs)
+	if (r == 0 && uses->logs)
 		r = rules_add_row(rules, &rules_logs);
+	if (r == 0 && uses->evicts)
+		r = rules_add_row(rules, &rules_evict);
 	if (r == 0)
-		r = rules_add_gang(gang, rules);
-	if (r == 0 && kueue)
+		r = rules_add_gang(uses->gang, rules);
+	if (r == 0 && uses->kueue)
 		r = rules_add_kueue(rules);
 	if (r < 0)
 		return rh_fail_oom(err);

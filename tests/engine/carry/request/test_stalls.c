@@ -10,6 +10,8 @@
 	"rh_comm: rank 1 has waited 12 s in number 3, barrier; it waited for rank 2 at node (has not posted it)\n"
 #define MESSAGE \
 	"PyTorchJob j: rank 1 has waited 12 s in number 3, barrier; it waited for rank 2 at node (has not posted it)"
+#define NAMED \
+	"rh_comm: rank 1 has waited 12 s in number 3, barrier; it waited for rank 2 at 10.0.0.2 (has not posted it)\n"
 #define PAUSE (RH_PLAN_STALLS_PAUSE / RH_SECOND)
 
 /* What the log of rank 0 has, and how often it was asked for. */
@@ -18,6 +20,9 @@ struct stalls {
 	const char *log;
 	size_t asked;
 	bool forbidden;
+	/* Of evictions: how many were tried, and how they are answered; OK: by the store. */
+	size_t evictions;
+	struct rh_outcome eviction;
 };
 
 static const char *stalls_text(void *arg, const struct rh_request *request)
@@ -34,6 +39,12 @@ static bool stalls_gate(void *arg, const struct rh_request *request, struct rh_o
 	struct stalls *stalls = arg;
 
 	*ret_apply = false;
+	if (request->verb == RH_VERB_EVICT) {
+		assert_string_equal(request->name, "j-worker-1");
+		stalls->evictions++;
+		*ret_outcome = stalls->eviction;
+		return stalls->eviction.code != RH_OUTCOME_OK;
+	}
 	if (request->verb != RH_VERB_LOG)
 		return false;
 	stalls->asked++;
@@ -126,7 +137,7 @@ static void test_stalls__are_not_read_unless_wanted(void **state)
 	static const struct {
 		bool reads;
 		const char *annotations;
-	} rows[] = {{true, NULL}, {true, "{'roundhouse.dev/stalls':'off'}"}, {false, "{'roundhouse.dev/stalls':'report'}"}};
+	} rows[] = {{true, NULL}, {false, "{'roundhouse.dev/stalls':'evict'}"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -141,9 +152,196 @@ static void test_stalls__are_not_read_unless_wanted(void **state)
 	}
 }
 
+/* As a kubelet: the pods run, at 10.0.0.0, 10.0.0.1 and 10.0.0.2. */
+static void stalls_run(struct stalls *stalls)
+{
+	static const char *const pods[] = {"j-master-0", "j-worker-0", "j-worker-1"};
+
+	for (int i = 0; i < 3; i++) {
+		rh_auto_free char *status = rh_asprintf("{'status':{'podIP':'10.0.0.%d'}}", i);
+
+		sim_set_pod(&stalls->sim, pods[i], "Running", 0, 0);
+		(void)sim_user(&stalls->sim, (struct rh_request){.verb = RH_VERB_PATCH_STATUS,
+		                                                 .resource = &rh_resource_pods,
+		                                                 .name = pods[i],
+		                                                 .body = sim_json(status)});
+	}
+	sim_settle(&stalls->sim);
+}
+
+/* A job that asks for an action; in ten seconds its rank 2 does not come. */
+static void stalls_begin(struct stalls *stalls, const char *annotations)
+{
+	stalls_open(stalls, true, annotations);
+	stalls_run(stalls);
+	sim_wait(&stalls->sim, 10);
+	stalls->log = NAMED;
+}
+
+static char *stalls_uid(const struct stalls *stalls, const char *pod)
+{
+	return rh_strdup(rh_json_string_at(sim_pod(&stalls->sim, pod), "metadata.uid"));
+}
+
+static void stalls_assert_same(const struct stalls *stalls, const char *pod, const char *uid, bool same)
+{
+	assert_int_equal(rh_text_equal(rh_json_string_at(sim_pod(&stalls->sim, pod), "metadata.uid"), uid), same);
+}
+
+static const char *stalls_ledger(const struct stalls *stalls)
+{
+	const struct rh_json *annotations = rh_json_at(sim_job(&stalls->sim, "j"), "metadata.annotations");
+	const char *ledger = rh_json_string(rh_json_get(annotations, "roundhouse.dev/ledger"));
+
+	return ledger ? ledger : "";
+}
+
+static void test_stalls__restart_all(void **state)
+{
+	struct stalls stalls;
+	rh_auto_free char *master = NULL;
+	rh_auto_free char *worker = NULL;
+
+	(void)state;
+	stalls_begin(&stalls, "{'roundhouse.dev/stalls':'restart','roundhouse.dev/stalls-limit':'1'}");
+	master = stalls_uid(&stalls, "j-master-0");
+	worker = stalls_uid(&stalls, "j-worker-1");
+	sim_wait(&stalls.sim, PAUSE + 40);
+	stalls_assert_same(&stalls, "j-master-0", master, true);
+	sim_wait(&stalls.sim, 20);
+	stalls_assert_same(&stalls, "j-master-0", master, false);
+	stalls_assert_same(&stalls, "j-worker-1", worker, false);
+	assert_int_equal(sim_assert_event(&stalls.sim, "Warning PyTorchJobRestarting PyTorchJob j is restarting all "
+	                                               "replicas: rank 1 has waited 12 s"),
+	                 1);
+	assert_int_equal(stalls.evictions, 0);
+	/* the log of the new rank 0 has nothing yet; later it says the same */
+	stalls.log = "";
+	stalls_run(&stalls);
+	assert_null(stalls_message(&stalls));
+	rh_free(master);
+	master = stalls_uid(&stalls, "j-master-0");
+	sim_wait(&stalls.sim, PAUSE + 1);
+	stalls.log = NAMED;
+	sim_wait(&stalls.sim, 10 * PAUSE);
+	stalls_assert_same(&stalls, "j-master-0", master, true);
+	assert_non_null(stalls_message(&stalls));
+	assert_non_null(strstr(stalls_message(&stalls), "; nothing more is done, roundhouse.dev/stalls-limit is 1"));
+	sim_close(&stalls.sim);
+}
+
+static void test_stalls__evict_one(void **state)
+{
+	struct stalls stalls;
+	rh_auto_free char *master = NULL;
+	rh_auto_free char *worker = NULL;
+
+	(void)state;
+	stalls_begin(&stalls, "{'roundhouse.dev/stalls':'evict','roundhouse.dev/stalls-after':'0s'}");
+	sim_patch(&stalls.sim, "j", "{'spec':{'runPolicy':{'backoffLimit':0}}}");
+	master = stalls_uid(&stalls, "j-master-0");
+	worker = stalls_uid(&stalls, "j-worker-1");
+	sim_wait(&stalls.sim, PAUSE);
+	assert_int_equal(stalls.evictions, 1);
+	stalls_assert_same(&stalls, "j-master-0", master, true);
+	stalls_assert_same(&stalls, "j-worker-1", worker, false);
+	(void)sim_assert_event(&stalls.sim, "Warning SuccessfulEvictPod Evicted pod: j-worker-1; rank 1 has waited 12 s");
+	assert_non_null(strstr(stalls_ledger(&stalls), "\"stalled\":1"));
+	assert_null(strstr(stalls_ledger(&stalls), "stalled/"));
+	/* the same report is about the pod that is gone, even where the new one has its address */
+	stalls_run(&stalls);
+	sim_wait(&stalls.sim, 10 * PAUSE);
+	assert_int_equal(stalls.evictions, 1);
+	sim_assert(&stalls.sim, "j", "Created Running Stalled | master-0 Running, worker-0 Running, worker-1 Running");
+	sim_close(&stalls.sim);
+}
+
+static void test_stalls__ranks_that_go_on_cancel(void **state)
+{
+	static const char *const actions[] = {"{'roundhouse.dev/stalls':'evict'}", "{'roundhouse.dev/stalls':'restart'}"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++) {
+		rh_auto_free char *master = NULL;
+		struct stalls stalls;
+
+		stalls_begin(&stalls, actions[i]);
+		master = stalls_uid(&stalls, "j-master-0");
+		sim_wait(&stalls.sim, PAUSE + 40);
+		assert_non_null(stalls_message(&stalls));
+		stalls.log = NAMED "rh_comm: ranks go on\n";
+		sim_wait(&stalls.sim, 10 * PAUSE);
+		assert_int_equal(stalls.evictions, 0);
+		stalls_assert_same(&stalls, "j-master-0", master, true);
+		assert_null(stalls_message(&stalls));
+		sim_close(&stalls.sim);
+	}
+}
+
+static void test_stalls__a_budget_delays_an_eviction(void **state)
+{
+	struct stalls stalls;
+	rh_auto_free char *worker = NULL;
+	size_t tried;
+
+	(void)state;
+	stalls_begin(&stalls, "{'roundhouse.dev/stalls':'evict','roundhouse.dev/stalls-after':'0s'}");
+	worker = stalls_uid(&stalls, "j-worker-1");
+	stalls.eviction = (struct rh_outcome){
+		.code = RH_OUTCOME_THROTTLED, .message = "the budget b needs 3", .retry_after = RH_SECOND, .budget = true};
+	sim_wait(&stalls.sim, PAUSE);
+	assert_int_equal(stalls.evictions, 1);
+	sim_wait(&stalls.sim, 2 * PAUSE);
+	assert_int_equal(stalls.evictions, 3);
+	(void)sim_assert_event(&stalls.sim, "Warning FailedEvictPod Error evicting j-worker-1: the budget b needs 3; it is "
+	                                    "tried again while the rank does not come");
+	assert_non_null(stalls_message(&stalls));
+	assert_non_null(strstr(stalls_message(&stalls), "; its pod is not evicted: the budget b needs 3"));
+	assert_non_null(strstr(stalls_ledger(&stalls), "stalled/Worker-1"));
+	/* the ranks go on before the budget allows it */
+	stalls.log = NAMED "rh_comm: ranks go on\n";
+	sim_wait(&stalls.sim, PAUSE);
+	tried = stalls.evictions;
+	stalls.eviction.code = RH_OUTCOME_OK;
+	sim_wait(&stalls.sim, 10 * PAUSE);
+	assert_int_equal(stalls.evictions, tried);
+	stalls_assert_same(&stalls, "j-worker-1", worker, true);
+	assert_null(strstr(stalls_ledger(&stalls), "stalled"));
+	/* and stop again */
+	stalls.log = NAMED;
+	sim_wait(&stalls.sim, PAUSE);
+	stalls_assert_same(&stalls, "j-worker-1", worker, false);
+	sim_close(&stalls.sim);
+}
+
+static void test_stalls__a_right_to_evict_that_is_missing(void **state)
+{
+	struct stalls stalls;
+
+	(void)state;
+	stalls_begin(&stalls, "{'roundhouse.dev/stalls':'evict','roundhouse.dev/stalls-after':'0s'}");
+	stalls.eviction =
+		(struct rh_outcome){.code = RH_OUTCOME_DENIED, .message = "may not create pods/eviction", .forbidden = true};
+	sim_wait(&stalls.sim, PAUSE);
+	assert_int_equal(stalls.evictions, 1);
+	assert_non_null(strstr(stalls_message(&stalls), "; its pod is not evicted: may not create pods/eviction"));
+	sim_wait(&stalls.sim, RH_PLAN_STALLS_PAUSE_MAX / RH_SECOND - PAUSE);
+	assert_int_equal(stalls.evictions, 1);
+	stalls.eviction.code = RH_OUTCOME_OK;
+	sim_wait(&stalls.sim, 2 * PAUSE);
+	assert_int_equal(stalls.evictions, 2);
+	assert_non_null(strstr(stalls_ledger(&stalls), "\"stalled\":1"));
+	sim_close(&stalls.sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stalls__restart_all),
+		cmocka_unit_test(test_stalls__evict_one),
+		cmocka_unit_test(test_stalls__ranks_that_go_on_cancel),
+		cmocka_unit_test(test_stalls__a_budget_delays_an_eviction),
+		cmocka_unit_test(test_stalls__a_right_to_evict_that_is_missing),
 		cmocka_unit_test(test_stalls__come_and_go),
 		cmocka_unit_test(test_stalls__a_right_that_is_missing_is_not_asked_for_each_time),
 		cmocka_unit_test(test_stalls__are_not_read_unless_wanted),
