@@ -282,10 +282,11 @@ static int decide_start(struct rh_decision *decision)
 	return decide_emit_templates(decision);
 }
 
-/* @return whether the fault ends the job, or all its replicas, so that no later observation can explain it */
+/* @return whether the fault, without a limit, ends the job, or all its replicas, so that no later observation can
+ * explain it */
 static bool decide_is_end(const struct rh_decision *decision)
 {
-	if (decide_verdict(decision, RH_VERDICT_FAILED) || decide_permanent(decision) || rh_decide_over_budget(decision))
+	if (decide_verdict(decision, RH_VERDICT_FAILED) || decide_permanent(decision))
 		return true;
 	return (decision->requests_all || decision->job->scope == RH_SCOPE_JOB) && decision->first != SIZE_MAX;
 }
@@ -293,14 +294,15 @@ static bool decide_is_end(const struct rh_decision *decision)
 /* @return 1 when the fault is judged later and the pass ends; 0 or RH_ENOMEM */
 static int decide_first_fault(struct rh_decision *decision)
 {
+	bool limit = rh_decide_over_budget(decision);
 	int waits;
 
-	if (!decide_is_end(decision))
+	if (!limit && !decide_is_end(decision))
 		return 0;
 	waits = rh_decide_logs(decision);
-	if (waits < 0)
-		return waits;
-	if (waits == 0 && !rh_decide_fault_waits(decision))
+	if (waits < 0 || (limit && rh_decide_fault_at_backoff(decision) < 0))
+		return RH_ENOMEM;
+	if (waits == 0 && !rh_decide_fault_waits(decision, limit))
 		return rh_decide_fault_judge(decision);
 	if (decide_report_running(decision) < 0 || rh_decide_counts(decision) < 0)
 		return RH_ENOMEM;

@@ -18,13 +18,6 @@
 #define FAULT_PATIENCE (5 * RH_SECOND)
 /* An unexplained end counts as a cause when it is this much earlier than every known cause. */
 #define FAULT_MARGIN RH_SECOND
-/* Longest quote of a peer's or the culprit's output in a message, bytes. */
-#define FAULT_LINE_MAX 300
-
-/* What a user is to know of a failure whose output the kubelet does not report, and the fix. */
-#define FAULT_BARE \
-	"; its output is unknown, so a peer may be the cause (terminationMessagePolicy: FallbackToLogsOnError shows it)."
-
 /* One failure that may be the first. */
 struct fault_candidate {
 	size_t place; /* SIZE_MAX: it is the one that the ledger holds, or none */
@@ -34,11 +27,8 @@ struct fault_candidate {
 	bool signal;
 };
 
-/*
- * Under restart scope replica a fault is over when its replica runs again; the ledger keeps it as the last fault. Once
- * a limit has ended the job, the ledger's fault is the one that ended it.
- */
-static bool fault_is_current(const struct rh_decision *decision)
+/* Once a limit has ended the job, the ledger's fault is the one that ended it. */
+bool rh_decide_fault_is_current(const struct rh_decision *decision)
 {
 	const struct rh_ledger *ledger = &decision->plan->ledger;
 	size_t place;
@@ -103,17 +93,16 @@ static const struct fault_candidate *fault_choose(const struct fault_best *best)
 	return NULL;
 }
 
-/* @return whether the pod shows how its replica failed; otherwise the pod was deleted or lost */
-static bool fault_is_reported(const struct rh_pod *pod)
+bool rh_decide_shows_failure(const struct rh_pod *pod)
 {
 	return pod && (pod->phase == RH_PHASE_FAILED || (pod->failed_code > 0 && !pod->deleting));
 }
 
 static int64_t fault_time(const struct rh_decision *decision, const struct rh_pod *pod)
 {
-	if (fault_is_reported(pod) && pod->failed_at > 0)
+	if (rh_decide_shows_failure(pod) && pod->failed_at > 0)
 		return pod->failed_at;
-	return fault_is_reported(pod) && pod->finished_at > 0 ? pod->finished_at : decision->world->now;
+	return rh_decide_shows_failure(pod) && pod->finished_at > 0 ? pod->finished_at : decision->world->now;
 }
 
 /*
@@ -132,7 +121,7 @@ static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 		return false;
 	if (!pod->deleting)
 		return true;
-	if (!fault_is_current(decision))
+	if (!rh_decide_fault_is_current(decision))
 		return false;
 	return fault_time(decision, pod) < ledger->fault.at ||
 	       (pod->blame == RH_BLAME_CAUSE && rh_blame_is_consequence((enum rh_blame)ledger->fault.blame));
@@ -141,7 +130,7 @@ static bool fault_is_candidate(const struct rh_decision *decision, size_t place)
 /* A deleted or lost pod shows no more than a killed one. */
 static enum rh_blame fault_blame(const struct rh_pod *pod)
 {
-	if (!fault_is_reported(pod))
+	if (!rh_decide_shows_failure(pod))
 		return RH_BLAME_KILLED;
 	return pod->blame == RH_BLAME_NONE ? RH_BLAME_UNKNOWN : (enum rh_blame)pod->blame;
 }
@@ -157,7 +146,7 @@ static struct fault_candidate fault_candidate(const struct rh_decision *decision
 		.at = fault_time(decision, pod),
 		.rank = rh_job_rank(decision->job, spec->type, index),
 		.blame = fault_blame(pod),
-		.signal = fault_is_reported(pod) && rh_exit_signal(pod->failed_code) != 0,
+		.signal = rh_decide_shows_failure(pod) && rh_exit_signal(pod->failed_code) != 0,
 	};
 }
 
@@ -166,7 +155,7 @@ static struct fault_candidate fault_known(const struct rh_decision *decision)
 {
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
 
-	if (!fault_is_current(decision))
+	if (!rh_decide_fault_is_current(decision))
 		return (struct fault_candidate){.place = SIZE_MAX, .blame = RH_BLAME_NONE};
 	return (struct fault_candidate){
 		.place = SIZE_MAX,
@@ -192,7 +181,7 @@ static int fault_replace(struct rh_decision *decision, struct rh_first_fault *ma
 
 static void fault_fill_texts(struct rh_first_fault *fault, const struct rh_pod *pod, const char *name)
 {
-	bool failed = fault_is_reported(pod);
+	bool failed = rh_decide_shows_failure(pod);
 
 	fault->pod = rh_strdup(pod ? pod->name : name);
 	fault->node = rh_strdup(pod ? pod->node : "");
@@ -210,6 +199,29 @@ static int64_t fault_patience(const struct rh_decision *decision, enum rh_blame 
 	return rh_blame_is_consequence(blame) ? FAULT_PATIENCE : 0;
 }
 
+/* @return whether the container at @p place was restarted in its place */
+static bool fault_is_restarter(const struct rh_decision *decision, size_t place)
+{
+	const struct rh_pod *pod = decision->pods[place];
+
+	return pod && pod->failed_code > 0 && pod->restarts > 0 && decision->slots[place] != RH_SLOT_STALE;
+}
+
+/*
+ * @return whether the ledger's fault is current, or one that waits for its cause at backoffLimit: of a container that
+ * was restarted in its place, and goes on
+ */
+static bool fault_waits(const struct rh_decision *decision)
+{
+	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
+	size_t place;
+
+	if (rh_decide_fault_is_current(decision))
+		return true;
+	return fault->type && fault->until > 0 && fault->attempt == decision->plan->ledger.attempt &&
+	       rh_decision_place(decision, fault->type, fault->index, &place) && fault_is_restarter(decision, place);
+}
+
 /* The wait starts at the first observed failure of the same patience, by the local clock; later ones do not extend it.
  */
 static int64_t fault_until(const struct rh_decision *decision, const struct fault_candidate *candidate)
@@ -219,8 +231,7 @@ static int64_t fault_until(const struct rh_decision *decision, const struct faul
 
 	if (patience == 0)
 		return 0;
-	if (fault_is_current(decision) && known->until > 0 &&
-	    fault_patience(decision, (enum rh_blame)known->blame) == patience)
+	if (fault_waits(decision) && known->until > 0 && fault_patience(decision, (enum rh_blame)known->blame) == patience)
 		return known->until;
 	return decision->world->now + patience;
 }
@@ -229,9 +240,9 @@ static int fault_keep(struct rh_decision *decision, const struct fault_candidate
 {
 	const struct rh_pod *pod = decision->pods[candidate->place];
 	struct rh_first_fault made = {
-		.exit_code = fault_is_reported(pod) ? pod->failed_code : -1,
+		.exit_code = rh_decide_shows_failure(pod) ? pod->failed_code : -1,
 		.blame = (int32_t)candidate->blame,
-		.rank = fault_is_reported(pod) ? pod->rank : -1,
+		.rank = rh_decide_shows_failure(pod) ? pod->rank : -1,
 		.attempt = decision->plan->ledger.attempt,
 		.at = candidate->at,
 		.until = fault_until(decision, candidate),
@@ -296,11 +307,16 @@ int rh_decide_fault(struct rh_decision *decision)
 	return chosen->place == SIZE_MAX ? 0 : fault_keep(decision, chosen);
 }
 
-/* @return whether a peer may still show the cause: it runs and is not being deleted */
+/*
+ * @return whether a peer may still show the cause: it runs and is not being deleted. At backoffLimit, where replicas
+ * that failed run again, it has not failed.
+ */
 static bool fault_peers_run(const struct rh_decision *decision)
 {
+	bool current = rh_decide_fault_is_current(decision);
+
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
-		if (decision->slots[place] == RH_SLOT_ACTIVE)
+		if (decision->slots[place] == RH_SLOT_ACTIVE && (current || !fault_is_restarter(decision, place)))
 			return true;
 	}
 	return false;
@@ -316,13 +332,13 @@ static int64_t fault_peers_until(const struct rh_decision *decision)
 	return fault->until <= decision->world->now + patience && fault_peers_run(decision) ? fault->until : 0;
 }
 
-bool rh_decide_fault_waits(struct rh_decision *decision)
+bool rh_decide_fault_waits(struct rh_decision *decision, bool limit)
 {
 	int64_t until;
 
-	if (!fault_is_current(decision))
+	if (!limit && !rh_decide_fault_is_current(decision))
 		return false;
-	until = fault_peers_until(decision);
+	until = decision->plan->ledger.fault.type ? fault_peers_until(decision) : 0;
 	if (until < decision->world->awaited)
 		until = decision->world->awaited;
 	if (until <= decision->world->now)
@@ -387,7 +403,7 @@ static char *fault_reporter(const struct rh_first_fault *fault)
 {
 	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};
 	struct rh_evidence evidence = rh_evidence_read(&end);
-	size_t length = evidence.headline_length < FAULT_LINE_MAX ? evidence.headline_length : FAULT_LINE_MAX;
+	size_t length = evidence.headline_length < RH_FAULT_LINE_MAX ? evidence.headline_length : RH_FAULT_LINE_MAX;
 
 	return rh_asprintf("%s-%" PRId32 ": %.*s", fault->type, fault->index, (int)length, evidence.headline);
 }
@@ -421,7 +437,7 @@ int rh_decide_fault_judge(struct rh_decision *decision)
 	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
 	size_t place;
 
-	if (!fault_is_current(decision) || !rh_blame_is_consequence((enum rh_blame)fault->blame) ||
+	if (!rh_decide_fault_is_current(decision) || !rh_blame_is_consequence((enum rh_blame)fault->blame) ||
 	    fault->blame == RH_BLAME_SUMMARY || fault->blame == RH_BLAME_STUCK)
 		return 0;
 	place = fault_accused(decision);
@@ -445,26 +461,19 @@ static bool fault_rather(const struct rh_decision *decision, const struct fault_
 	return one->restarts != other->restarts ? one->restarts > other->restarts : fault_earlier(a, b);
 }
 
-/* @return whether the container at @p place was restarted in its place */
-static bool fault_is_restarter(const struct rh_decision *decision, size_t place)
-{
-	const struct rh_pod *pod = decision->pods[place];
-
-	return pod && pod->failed_code > 0 && pod->restarts > 0 && decision->slots[place] != RH_SLOT_STALE;
-}
-
 bool rh_decide_may_be_fault(const struct rh_decision *decision, size_t place)
 {
-	if (fault_is_current(decision))
-		return fault_is_reported(decision->pods[place]) && fault_is_candidate(decision, place);
+	if (rh_decide_fault_is_current(decision))
+		return rh_decide_shows_failure(decision->pods[place]) && fault_is_candidate(decision, place);
 	return fault_is_restarter(decision, place);
 }
 
-/* Restarts in place have ended the job: the user-visible reason is the last end of one of them. */
-static int fault_keep_restarter(struct rh_decision *decision)
+int rh_decide_fault_at_backoff(struct rh_decision *decision)
 {
 	struct fault_candidate best = {.blame = RH_BLAME_NONE};
 
+	if (rh_decide_fault_is_current(decision))
+		return 0;
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		struct fault_candidate candidate;
 
@@ -474,120 +483,17 @@ static int fault_keep_restarter(struct rh_decision *decision)
 		if (fault_rather(decision, &candidate, &best))
 			best = candidate;
 	}
-	return best.blame == RH_BLAME_NONE ? 0 : fault_keep(decision, &best);
+	if (best.blame != RH_BLAME_NONE)
+		return fault_keep(decision, &best);
+	rh_first_fault_deinit(&decision->plan->ledger.fault);
+	return 0;
 }
 
 int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end end)
 {
-	if (fault_is_current(decision))
-		return 0;
-	rh_first_fault_deinit(&decision->plan->ledger.fault);
-	return end == RH_END_BACKOFF ? fault_keep_restarter(decision) : 0;
-}
-
-/* The most informative line of the output. */
-static void fault_print_informative(const struct rh_first_fault *fault, struct rh_str *out)
-{
-	const struct rh_end end = {.exit_code = fault->exit_code, .reason = fault->reason, .output = fault->last_lines};
-	struct rh_evidence evidence = rh_evidence_read(&end);
-
-	if (evidence.headline_length == 0) {
-		rh_str_append(out, ".");
-		return;
-	}
-	rh_str_append(out, "; last line: ");
-	rh_str_append_line(out, evidence.headline, evidence.headline_length, FAULT_LINE_MAX);
-}
-
-/*
- * @return whether only its exit code and a time in whole seconds are known of that failure. One machine's output is
- * known whatever the pod's policy, and its times are exact.
- */
-static bool fault_is_bare(const struct rh_pod *pod)
-{
-	return fault_is_reported(pod) && pod->output_unknown && pod->blame == RH_BLAME_UNKNOWN &&
-	       pod->failed_at % RH_SECOND == 0;
-}
-
-/* @return the pod of the ledger's fault, if no more is known of it than fault_is_bare() has; else NULL */
-static const struct rh_pod *fault_bare_pod(const struct rh_decision *decision)
-{
-	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
-	const struct rh_pod *pod;
-	size_t place;
-
-	if (rh_decision_places(decision) < 2 || !rh_decision_place(decision, fault->type, fault->index, &place))
-		return NULL;
-	pod = decision->pods[place];
-	return fault_is_bare(pod) && strcmp(pod->name, fault->pod) == 0 && pod->failed_at == fault->at ? pod : NULL;
-}
-
-/* @return how many replicas failed in the same second with the same exit code, with nothing else known of them */
-static size_t fault_count_alike(const struct rh_decision *decision, const struct rh_pod *bare)
-{
-	size_t count = 0;
-
-	for (size_t place = 0; bare && place < rh_decision_places(decision); place++) {
-		const struct rh_pod *pod = decision->pods[place];
-
-		count += fault_is_bare(pod) && pod->attempt == bare->attempt && pod->failed_code == bare->failed_code &&
-		         pod->failed_at == bare->failed_at;
-	}
-	return count;
-}
-
-static void fault_print_missed(const struct rh_first_fault *fault, struct rh_str *out)
-{
-	char at[RH_TIME_SIZE];
-
-	rh_str_appendf(out, "%s when its peers failed at %s; ", fault->exit_code == 0 ? "had ended well" : "had not ended",
-	               rh_time_format(fault->at, at));
-	rh_str_append_line(out, fault->reported_by, strlen(fault->reported_by), FAULT_LINE_MAX);
-}
-
-static void fault_print(const struct rh_decision *decision, struct rh_str *out)
-{
-	const struct rh_first_fault *fault = &decision->plan->ledger.fault;
-	const struct rh_pod *bare = fault_bare_pod(decision);
-	size_t alike = fault_count_alike(decision, bare);
-	char at[RH_TIME_SIZE];
-
-	if (alike > 1)
-		rh_str_appendf(out, "unknown: %zu replicas failed alike in the same second, one of them ", alike);
-	rh_str_appendf(out, "%s-%" PRId32 " (pod %s", fault->type, fault->index, fault->pod);
-	if (*fault->container)
-		rh_str_appendf(out, ", container %s", fault->container);
-	if (*fault->node)
-		rh_str_appendf(out, ", node %s", fault->node);
-	rh_str_append(out, ") ");
-	if (fault->rank >= 0)
-		rh_str_appendf(out, "rank %" PRId32 " ", fault->rank);
-	if (fault->blame == RH_BLAME_HUNG) {
-		fault_print_missed(fault, out);
-		return;
-	}
-	if (fault->exit_code < 0 && strcmp(fault->reason, "Deleted") == 0)
-		rh_str_append(out, "was deleted");
-	else
-		rh_exit_print(fault->exit_code, fault->reason, out);
-	rh_str_appendf(out, " at %s", rh_time_format(fault->at, at));
-	if (bare)
-		rh_str_append(out, FAULT_BARE);
-	else
-		fault_print_informative(fault, out);
-}
-
-size_t rh_decide_print_fault(const struct rh_decision *decision, struct rh_str *out)
-{
-	size_t before;
-
-	if (!fault_is_current(decision))
-		return 0;
-	/* V1's messages about limits have no full stop. */
-	if (out->length > 0 && out->data[out->length - 1] != '.')
-		rh_str_append(out, ".");
-	before = out->length;
-	rh_str_append(out, " First fault: ");
-	fault_print(decision, out);
-	return before;
+	if (end == RH_END_BACKOFF)
+		return rh_decide_fault_at_backoff(decision);
+	if (!rh_decide_fault_is_current(decision))
+		rh_first_fault_deinit(&decision->plan->ledger.fault);
+	return 0;
 }

@@ -19,6 +19,15 @@ void rh_decide_look(struct rh_decision *decision);
 
 /** Find the fault that came first and keep it in the ledger. @return 0 or RH_ENOMEM */
 int rh_decide_fault(struct rh_decision *decision);
+/** Longest quote of a peer's or the culprit's output in a message, bytes. */
+#define RH_FAULT_LINE_MAX 300
+/**
+ * @return whether the ledger's fault is one of the running attempt that is not over. Under restart scope replica it is
+ * over when its replica runs again; the ledger keeps it as the last fault.
+ */
+bool rh_decide_fault_is_current(const struct rh_decision *decision);
+/** @return whether @p pod, which may be NULL, shows how its replica failed; otherwise it was deleted or lost */
+bool rh_decide_shows_failure(const struct rh_pod *pod);
 /** @return whether the pod at @p place shows a failure that may be named as the first fault */
 bool rh_decide_may_be_fault(const struct rh_decision *decision, size_t place);
 /**
@@ -28,20 +37,23 @@ bool rh_decide_may_be_fault(const struct rh_decision *decision, size_t place);
  */
 int rh_decide_logs(struct rh_decision *decision);
 /**
+ * Before backoffLimit ends the job, or when it does: where no replica has failed for good, the ledger's fault is the
+ * last end of a container that was restarted in its place, or none. @return 0 or RH_ENOMEM
+ */
+int rh_decide_fault_at_backoff(struct rh_decision *decision);
+/**
  * Before a fault ends the job, or all its replicas: where the fault looks like a consequence, wait for peers that are
  * about to end and may show the cause. The decision then wakes when the wait ends.
+ * @param limit whether backoffLimit ends the job; rh_decide_fault_at_backoff() comes before
  * @return whether the fault is to be judged later
  */
-bool rh_decide_fault_waits(struct rh_decision *decision);
+bool rh_decide_fault_waits(struct rh_decision *decision, bool limit);
 /**
  * Judge the ledger's fault: when it is the consequence of one replica that has not ended, or that succeeded too early,
  * that replica becomes the ledger's fault. @return 0 or RH_ENOMEM
  */
 int rh_decide_fault_judge(struct rh_decision *decision);
-/**
- * Set the ledger's fault when a limit ends the job, or none. With restarts in place no replica has failed for good, so
- * that it is the last end of a restarted container. @return 0 or RH_ENOMEM
- */
+/** Set the ledger's fault when a limit ends the job, or none. @return 0 or RH_ENOMEM */
 int rh_decide_fault_of_limit(struct rh_decision *decision, enum rh_ledger_end end);
 /**
  * Append " First fault: …" when the ledger has a fault of the running attempt.

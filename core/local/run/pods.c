@@ -89,6 +89,14 @@ static bool pods_record_goes_on(const struct rh_run_record *record, const struct
 	       rh_blame_is_consequence((enum rh_blame)record->blame) == rh_blame_is_consequence((enum rh_blame)pod->blame);
 }
 
+/* A pod's status may not have shown the first of several ends in a row. */
+static int64_t pods_record_since(const struct rh_run_record *record, const struct rh_pod *pod)
+{
+	bool first = record->blame == RH_BLAME_NONE && rh_text_equal(pod->failed_container, record->own.container);
+
+	return first && record->own.since < pod->failed_at ? record->own.since : pod->failed_at;
+}
+
 /* The fault of a pod stays recorded when the next pod is created. */
 static int pods_record_end(struct rh_run_record *record, const struct rh_pod *pod)
 {
@@ -111,7 +119,7 @@ static int pods_record_end(struct rh_run_record *record, const struct rh_pod *po
 	if (!reason || !container || !lines)
 		return RH_ENOMEM;
 	if (!pods_record_goes_on(record, pod))
-		record->failing_since = pod->failed_at;
+		record->failing_since = pods_record_since(record, pod);
 	record->blame = pod->blame;
 	record->failed_code = pod->failed_code;
 	record->rank = pod->rank;
@@ -422,6 +430,8 @@ void rh_run_pods_failed(struct rh_run *run, const char *uid, const struct rh_shi
 	record->own.times = pods_count_fall(&record->own, report);
 	record->own.exit_code = report->exit_code;
 	record->own.at = report->finished_at;
+	if (record->own.times <= 1)
+		record->own.since = report->finished_at;
 	rh_copy(record->own.container, sizeof(record->own.container), report->container);
 	pods_end_loop(run, pod->job, record);
 }

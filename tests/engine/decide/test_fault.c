@@ -204,6 +204,57 @@ static void test_fault__waits(void **state)
 	worlds_check(wait_rows, sizeof(wait_rows) / sizeof(*wait_rows));
 }
 
+#define LIMITED "Master=OnFailure Worker=OnFailure*3 backoff=1"
+/* Two victims were restarted in their places, which is beyond the limit. */
+#define AT_LIMIT                                                                                            \
+	RUNNING "; pod master-0 Running restarts=1 last=1 at=-3.5 " CLOSED "; pod worker-0 Running restarts=1 " \
+			"last=1 at=-3.4 " CLOSED
+#define WAITS_AT_LIMIT "ledger: attempt 0; fault Master-0 code 1 attempt 0\n"
+#define STOPS(name) "delete pod j-" name " uid u-" name "\n"
+#define ENDS_AT_LIMIT(who, stops, fault)                                                                            \
+	"ledger: attempt 0 end=backoff; fault " who " attempt 0\n" stops "delete service j-master-0 uid s-j-master-0\n" \
+	"delete service j-worker-0 uid s-j-worker-0\n"                                                                  \
+	"delete service j-worker-1 uid s-j-worker-1\n"                                                                  \
+	"delete service j-worker-2 uid s-j-worker-2\n"                                                                  \
+	"event Normal PyTorchJobFailed: Job j has failed because it has reached the specified backoff limit. First "    \
+	"fault: " fault "\n"                                                                                            \
+	"status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "         \
+	"Master 1/0/0; Worker 3/0/0; started; completed\n"
+#define LOST                                                                                                        \
+	"Master-0 (pod j-master-0) exited with code 1 at 2025-12-31T23:59:56Z; last line: RuntimeError: [pair.cc:598] " \
+	"Connection closed by peer"
+
+static const struct worlds_row backoff_rows[] = {
+	{"victims wait for a peer that has not failed", LIMITED, AT_LIMIT, WAITS_AT_LIMIT "wake at 2026-01-01T00:00:05Z\n"},
+	{"the wait is not prolonged", LIMITED, AT_LIMIT "; " LEDGER("2026-01-01T00:00:02.000000Z"),
+     WAITS_AT_LIMIT "wake at 2026-01-01T00:00:02Z\n"},
+	{"until it is over", LIMITED, AT_LIMIT "; " LEDGER("2026-01-01T00:00:00.000000Z"),
+     ENDS_AT_LIMIT("Master-0 code 1", STOPS("worker-2") STOPS("master-0") STOPS("worker-1") STOPS("worker-0"), LOST)},
+	{"the cause ends last", LIMITED,
+     AT_LIMIT "; pod worker-1 Running restarts=1 last=1 at=-0.5 " RAISED "; " LEDGER("2026-01-01T00:00:02.000000Z"),
+     ENDS_AT_LIMIT(
+		 "Worker-1 code 1", STOPS("worker-2") STOPS("master-0") STOPS("worker-0") STOPS("worker-1"),
+		 "Worker-1 (pod j-worker-1) exited with code 1 at 2025-12-31T23:59:59Z; last line: ValueError: error: "
+		 "bad batch")},
+	{"a cause waits for peers that run, and may fail alike", LIMITED,
+     RUNNING "; peers 1; pod master-0 Running restarts=1 last=1 at=-3 " RAISED,
+     WAITS_AT_LIMIT "wake at 2026-01-01T00:00:01Z\n"},
+	{"nobody else can show the cause", LIMITED,
+     AT_LIMIT "; pod worker-1 Running restarts=1 last=1 at=-3 " CLOSED
+              "; pod worker-2 Running restarts=1 last=1 at=-3 " CLOSED,
+     ENDS_AT_LIMIT("Master-0 code 1", STOPS("worker-1") STOPS("master-0") STOPS("worker-0") STOPS("worker-2"), LOST)},
+	{"an end that is known and not reported", LIMITED,
+     RUNNING "; awaited 3; pod master-0 Running restarts=1 last=3 at=-3",
+     "ledger: attempt 0; fault Master-0 code 3 attempt 0\n"
+     "wake at 2026-01-01T00:00:03Z\n"},
+};
+
+static void test_fault__waits_at_the_backoff_limit(void **state)
+{
+	(void)state;
+	worlds_check(backoff_rows, sizeof(backoff_rows) / sizeof(*backoff_rows));
+}
+
 #define UNKNOWN \
 	"its output is unknown, so a peer may be the cause (terminationMessagePolicy: FallbackToLogsOnError shows it)."
 
@@ -311,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fault__any_order),
 		cmocka_unit_test(test_fault__waits),
+		cmocka_unit_test(test_fault__waits_at_the_backoff_limit),
 		cmocka_unit_test(test_fault__messages),
 	};
 

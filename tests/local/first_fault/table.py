@@ -14,6 +14,8 @@ HEAD = """# Ways to fail, and which replica is named
 `tests/local/first_fault/table.py` writes this table from the rows of the tests. Each row is a real program of
 `tests/local/first_fault/programs`. The tests play the recordings of all of them again, with random delays of each
 replica's output and end: each row once in the test `local/first_fault`, and ten times in `local/first_fault_long`.
+`local/first_fault_everywhere` plays each row under each restart policy (Never, OnFailure, ExitCode) and with each end
+of the run (by itself, by `--timeout`, by Ctrl-C, by `backoffLimit`) to which the job can come.
 `local/first_fault_FRAMEWORK` runs the frameworks themselves. `tests/local/first_fault/record.py` makes a new recording.
 
 In each row Worker-1 is the replica that fails, unless the row names another. "Nobody" is an answer that blames nobody,
@@ -35,8 +37,8 @@ def page():
     lines = [f"| {', '.join(dict.fromkeys(labels))} | {what} | {who} | {by} |" for (what, who, by),
              labels in rows.items()]
     more = sorted({way.what.rpartition("; ")[2] for way in ways.WAYS if way.recorded_as})
-    again = ("A few of them are played again under other restart policies and with other ends of the run (those above\n"
-             "have `Never`, and a run that ends by itself):")
+    again = ("The rows above have `Never`, and a run that ends by itself. The first two tests play a few of them\n"
+             "again under other restart policies and with other ends of the run:")
     return HEAD + "\n".join(lines) + f"\n\n{again}\n\n" + "\n".join(f"* {one}" for one in more) + "\n"
 
 

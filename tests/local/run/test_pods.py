@@ -216,11 +216,11 @@ def test_table_where_a_report_was_late(program):
 
 
 def test_the_crash_loop_that_began_first(program):
-    """Of two replicas that fail again and again, the one whose first failure was earlier is named, though the other's
-    last failure is."""
-    worker = ('[ -e again ] && { [ -e last ] && { echo third; exec sleep 600; }; until [ -e other ]; do sleep 0.01; '
-              'done; touch last; }; touch again; echo "ValueError: shard 7"; exit 1')
-    master = ('[ -e failed ] && { touch other; exec sleep 600; }; until [ -e again ]; do sleep 0.01; done; '
+    """Of two replicas that fail again and again, the one whose first failure was earlier is named, though the last
+    failure of the other one was."""
+    worker = ('[ -e again ] && { touch second; [ -e last ] && { echo third; exec sleep 600; }; '
+              'until [ -e other ]; do sleep 0.01; done; touch last; }; touch again; echo "ValueError: shard 7"; exit 1')
+    master = ('[ -e failed ] && { touch other; exec sleep 600; }; until [ -e second ]; do sleep 0.01; done; '
               'touch failed; echo "ValueError: no room"; exit 1')
     with Place(program) as place:
         run = place.start(place.write("job.yaml", job(policy="OnFailure", master=master, worker=worker)))

@@ -16,7 +16,8 @@ struct rh_run_failure {
 	char container[64]; /**< "": none failed */
 	int32_t exit_code;
 	int32_t times; /**< in a row, each soon after the container's start; 0: not soon */
-	int64_t at;    /**< wall-clock microseconds */
+	int64_t at;    /**< wall-clock microseconds, likewise the next */
+	int64_t since; /**< the first of those in a row */
 };
 
 /** History of one replica, from its pods. */
