@@ -97,20 +97,23 @@ def has_ended(state):
 def wait_noticed(api, job, before, limit=20.0):
     """Wait until the controller has counted the change of a pod. V1 saw each change by itself, and one that sees
     several at once does something else, V1 too: restarts of pods that run are added up, so it fails a job before it
-    runs; and it reports the exit of every pod that it finds ended, but of none that ends after the job."""
+    runs; and it reports the exit of every pod that it finds ended, but of none that ends after the job. -> the state"""
     start = time.time()
-    while time.time() - start < limit and (snapshot(api, job).get("replicaStatuses")
-                                           or {}) == (before.get("replicaStatuses") or {}):
+    while True:
+        state = snapshot(api, job)
+        if (state.get("replicaStatuses") or {}) != (before.get("replicaStatuses") or {}) or \
+                time.time() - start >= limit:
+            return state
         time.sleep(0.05)
 
 
 def end_each(api, job, pods, phase, code):
-    """End one pod after the other."""
+    """End one pod after the other. Once the job has ended nobody looks, and its time to live passes."""
+    state = snapshot(api, job)
     for pod, more in zip(pods, [*pods[1:], None]):
-        before = snapshot(api, job)
         player.set_phase(api, pod, phase, code)
-        if more and not has_ended(before):
-            wait_noticed(api, job, before)
+        if more and not has_ended(state):
+            state = wait_noticed(api, job, state)
 
 
 def do_step(api, job, step):
