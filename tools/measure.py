@@ -40,8 +40,11 @@ CONFINED = {"yaml.h": "core/base/yaml/yaml.c", "ini.h": "core/base/ini.c", "cjso
             "openssl/pem.h": "core/httpd/certificate.c",
             "openssl/x509v3.h": "core/httpd/certificate.c", "cmocka.h": "tests/"}
 # What rh_comm is built with, too: it needs the C library alone.
-SHARED_WITH_COMM = ("core/base/library/elf.h", "core/base/library/library.h", "core/base/library/sealed.h",
-                    "core/base/library/trust.h")
+SHARED_WITH_COMM = ("core/base/hash.h", "core/base/library/elf.h", "core/base/library/library.h",
+                    "core/base/library/sealed.h", "core/base/library/trust.h")
+# The private structures of the engine: tests see them through a snapshot.
+ENGINE_STATE = {"core/engine/carry/engine_state.h", "core/engine/carry/entry_state.h"}
+SNAPSHOT = "tests/engine/carry/snapshot.c"
 BANNED = re.compile(r"(?<![\w.>])(gets|strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|strtok|alloca|mktemp|tmpnam|"
                     r"system|popen|rand|srand)\s*\(")
 # The core and its plugins have one thread, and ./check runs ThreadSanitizer on the other layers alone.
@@ -315,6 +318,25 @@ def check_cycles(report, graph):
         visit(file)
 
 
+def reached_from(start, graph):
+    """-> the files that a file reaches by the arrows of a graph"""
+    todo, seen = [start], set()
+    while todo:
+        for target in graph.get(todo.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return seen
+
+
+def check_snapshots(report, graph):
+    """Of all tests one file knows how the engine keeps what it knows, so that it may keep it in another way."""
+    for file in sorted(graph):
+        state = sorted(reached_from(file, graph) & ENGINE_STATE) if file.startswith("tests/") else []
+        if state and file != SNAPSHOT:
+            report.add(file, f"{' and '.join(state)} may be included by {SNAPSHOT} only: add what the test needs there")
+
+
 def names_in(tokens):
     """-> the identifiers that may be functions: no members, no tags of types."""
     words = [word for word, _ in tokens]
@@ -348,15 +370,7 @@ def call_graph(functions, names):
 
 def circles_of(graph):
     """-> the sets of files that reach each other, each of two files or more."""
-    reached = {}
-    for start in sorted(graph):
-        todo, seen = [start], set()
-        while todo:
-            for target in graph.get(todo.pop(), ()):
-                if target not in seen:
-                    seen.add(target)
-                    todo.append(target)
-        reached[start] = seen
+    reached = {start: reached_from(start, graph) for start in sorted(graph)}
     circles = {frozenset(b for b in reached[a] if a in reached.get(b, ())) for a in reached if a in reached[a]}
     return sorted(circles, key=sorted)
 
@@ -442,6 +456,7 @@ def check_c(report):
                     report.add(f"{file}:{declaration.first}",
                                "mutable variable at file scope: " + " ".join(declaration.words[:6]))
     check_cycles(report, graph)
+    check_snapshots(report, graph)
     check_calls(report, functions, names)
     return functions
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hash.h"
 #include "comm/core/collective/team.h"
 #include "comm/core/context.h"
 #include "comm/core/error.h"
@@ -244,18 +245,10 @@ static int32_t group_check(const struct rh_comm *comm, const int32_t *ranks, int
 	return 0;
 }
 
-/* FNV-1a over what the group is made of and its ranks. */
+/* The prefix of the context that the group is made of, and its ranks. */
 static uint64_t group_hash(const char *prefix, const int32_t *ranks, int32_t count)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (const char *at = prefix; *at; at++)
-		hash = (hash ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
-	for (int32_t i = 0; i < count; i++) {
-		for (int shift = 0; shift < 32; shift += 8)
-			hash = (hash ^ ((uint32_t)ranks[i] >> shift & 0xff)) * UINT64_C(0x100000001b3);
-	}
-	return hash;
+	return rh_hash_more(rh_hash(prefix, strlen(prefix)), ranks, (size_t)count * sizeof(*ranks));
 }
 
 static struct rh_comm_group_count *group_made(struct rh_comm *comm, uint64_t hash)
@@ -290,7 +283,7 @@ static int32_t group_name(struct rh_comm *comm, const int32_t *ranks, int32_t co
 	if (!made)
 		return RH_COMM_ENOMEM;
 	(void)snprintf(group->prefix, sizeof(group->prefix), "g%llx.%u/", (unsigned long long)hash, times);
-	group->name = group_hash(group->prefix, NULL, 0);
+	group->name = rh_hash(group->prefix, strlen(group->prefix));
 	return 0;
 }
 

@@ -3,19 +3,17 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "comm/core/bootstrap/protocol/published.h"
 #include "comm/core/bootstrap/protocol/sha256.h"
 #include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/error.h"
 #include "comm/native/stream.h"
 
 #define TOKEN 32
-#define PLACE_ROOM 400
 /* Time limit of the handshake of a connection. */
 #define HELLO_TIMEOUT (5 * RH_COMM_SECOND)
 /* Waits are cut so that a rank's death elsewhere ends them. */
@@ -65,16 +63,18 @@ static int32_t tcp_listen(struct tcp_opening *opening)
 	const struct rh_comm_team *team = opening->team;
 	struct rh_comm_error err;
 	struct rh_comm_listener listener;
-	char place[PLACE_ROOM];
+	struct rh_comm_published_address address;
 	char key[32];
 	int32_t r = rh_comm_socket_listen(team->address, 0, &listener, &err);
 
+	if (r == 0) {
+		opening->listener = listener.fd;
+		r = rh_comm_published_address_make(&address, team->address, listener.port, &err);
+	}
 	if (r < 0)
 		return tcp_fail(team, r, RH_COMM_NO_RANK, err.text);
-	opening->listener = listener.fd;
-	(void)snprintf(place, sizeof(place), "%d %s", (int)listener.port, team->address);
 	(void)snprintf(key, sizeof(key), "tcp/%d", (int)team->rank);
-	return team->put(team->core, key, place, strlen(place) + 1);
+	return team->put(team->core, key, &address, sizeof(address));
 }
 
 static void tcp_take(struct tcp_opening *opening, int32_t rank, int fd)
@@ -96,21 +96,22 @@ static int32_t tcp_connect(struct tcp_opening *opening, int32_t rank)
 {
 	const struct rh_comm_team *team = opening->team;
 	struct rh_comm_error err;
-	char place[PLACE_ROOM];
+	struct rh_comm_published_address address;
 	char key[32];
-	char *host = NULL;
 	struct rh_comm_calling calling = {.deadline = team->deadline, .check = team->check, .arg = team->core};
 	int64_t n;
 	int32_t r;
 	int fd = -1;
 
 	(void)snprintf(key, sizeof(key), "tcp/%d", (int)rank);
-	n = team->get(team->core, key, place, sizeof(place));
-	if (n < 1)
-		return n < 0 ? (int32_t)n : RH_COMM_EIO;
-	place[n - 1] = '\0';
-	calling.port = (int32_t)strtol(place, &host, 10);
-	calling.host = host + (*host == ' ');
+	n = team->get(team->core, key, &address, sizeof(address));
+	if (n < 0)
+		return (int32_t)n;
+	r = rh_comm_published_address_check(&address, n, rank, &err);
+	if (r < 0)
+		return tcp_fail(team, r, rank, err.text);
+	calling.port = address.port;
+	calling.host = address.host;
 	r = rh_comm_socket_call(&calling, &fd, &err);
 	if (r < 0)
 		return tcp_fail(team, RH_COMM_EPEER, rank, err.text);

@@ -5,8 +5,12 @@
 
 uint64_t rh_hash(const void *bytes, size_t length)
 {
+	return rh_hash_more(RH_HASH_START, bytes, length);
+}
+
+uint64_t rh_hash_more(uint64_t hash, const void *bytes, size_t length)
+{
 	const unsigned char *b = bytes;
-	uint64_t hash = UINT64_C(0xCBF29CE484222325);
 
 	for (size_t i = 0; i < length; i++)
 		hash = (hash ^ b[i]) * UINT64_C(0x100000001B3);

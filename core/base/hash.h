@@ -20,6 +20,14 @@ struct rh_hash_key {
  * @return a hash of @p length bytes, the same on every machine and in every run
  */
 uint64_t rh_hash(const void *bytes, size_t length);
+/** The hash of no bytes, with which rh_hash_more() starts. */
+#define RH_HASH_START UINT64_C(0xCBF29CE484222325)
+/**
+ * rh_hash() of bytes that lie apart.
+ * @param hash RH_HASH_START, or the result for the bytes before
+ * @return rh_hash() of those and @p length more @p bytes
+ */
+uint64_t rh_hash_more(uint64_t hash, const void *bytes, size_t length);
 /**
  * SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF"). For tables whose keys users choose:
  * collisions cannot be constructed without the key.

@@ -125,7 +125,7 @@ static int jobs_find_unknown(const struct jobs_reading *reading, const struct rh
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < all.count; i++) {
-		if (rh_starts_with(all.items[i].detail, RH_SCHEMA_UNKNOWN))
+		if (all.items[i].unknown_field)
 			(void)rh_findings_add(findings, RH_FINDING_WARNING, all.items[i].path, "%s", all.items[i].detail);
 	}
 	return findings->failed ? rh_fail_oom(err) : 0;

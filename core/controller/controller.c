@@ -7,8 +7,7 @@
 
 #include "base/log.h"
 #include "base/os/clock.h"
-#include "config/first_fault.h"
-#include "controller/observe.h"
+#include "controller/order.h"
 #include "controller/parts.h"
 
 /* How long the Lease may take to be given back. */
@@ -18,12 +17,8 @@
 	"{apiGroups: [\"coordination.k8s.io\"], resources: [leases], verbs: [get, create, update]}"
 /* How long requests in flight may take once the controller is to end: a pod has 10 s in V1's manifests. */
 #define CONTROLLER_DRAIN (5 * RH_SECOND)
-/* How long a status waits that differs in counts alone: V1's conditions, and the times of a job, do not. */
-#define CONTROLLER_PATIENCE (RH_SECOND / 5)
 /* Longest sleep: the wall clock, by which jobs have deadlines, may be set meanwhile. */
 #define CONTROLLER_SLEEP_MAX (30 * RH_SECOND)
-/* How long nothing is decided before what a burst took is given back to the system. */
-#define CONTROLLER_TRIM (2 * RH_SECOND)
 /*
  * Blocks of so many bytes are the system's, and go back as soon as they are freed; without this the C library would
  * keep ever larger ones. So what one large object took is not taken again by the next.
@@ -52,143 +47,6 @@ static void controller_on_signal(void *arg, int number)
 	controller->stop_by = rh_clock_monotonic() + CONTROLLER_DRAIN;
 }
 
-static bool controller_serves(void *arg, const struct rh_kind *kind)
-{
-	const struct rh_controller_options *options = ((const struct rh_controller *)arg)->options;
-
-	return !options->serves || options->serves(options->arg, kind);
-}
-
-static void controller_on_plan(void *arg, const struct rh_job *job, const struct rh_plan *plan)
-{
-	rh_observe_plan(((const struct rh_controller *)arg)->metrics, job, plan);
-}
-
-static void controller_on_change(void *arg, const struct rh_engine_change *change)
-{
-	const struct rh_controller *controller = arg;
-
-	if (controller->kueue)
-		rh_kueue_changed(controller->kueue, change);
-	if (change->first && change->after && change->after->created_at < controller->again_at)
-		rh_observe_known(change);
-	/* only the working instance counts events */
-	if (controller->state != RH_CONTROLLER_STANDBY)
-		rh_observe_change(controller->metrics, change, controller->wall);
-}
-
-static void controller_on_gate(void *arg, const struct rh_job *job, struct rh_gate *ret_gate)
-{
-	rh_kueue_gate(((const struct rh_controller *)arg)->kueue, job, ret_gate);
-}
-
-static void controller_on_still(void *arg, const struct rh_job *job)
-{
-	rh_kueue_still(((const struct rh_controller *)arg)->kueue, job);
-}
-
-static void controller_on_pass(void *arg, const struct rh_kind *kind, int64_t waited)
-{
-	static const char *const queue[] = {"jobs"};
-	struct rh_controller *controller = arg;
-	const char *const labels[] = {kind->controller};
-	int64_t now = rh_clock_monotonic();
-
-	if (waited < 0) {
-		rh_metrics_add(controller->metrics, RH_METRIC_RECONCILES, labels, 1);
-		rh_metrics_observe(controller->metrics, RH_METRIC_RECONCILE_TIME, labels,
-		                   (double)(now - controller->pass_at) / 1e6);
-		return;
-	}
-	controller->pass_at = now;
-	controller->active_at = now;
-	rh_metrics_observe(controller->metrics, RH_METRIC_QUEUE_TIME, queue,
-	                   (double)(waited + now - controller->step_at) / 1e6);
-}
-
-static void controller_on_call(void *arg, const struct rh_kube_call *call)
-{
-	struct rh_controller *controller = arg;
-
-	controller->active_at = rh_clock_monotonic(); /* Events are sent when everything is decided */
-	rh_observe_call(controller->metrics, call);
-}
-
-static void controller_on_problem(void *arg, const struct rh_kube_problem *problem)
-{
-	struct rh_controller *controller = arg;
-
-	rh_observe_problem(controller->metrics, problem);
-	controller->problems.kubeconfig = controller->kubeconfig;
-	rh_problems_report(&controller->problems, controller->plugins.host, problem);
-	/* other problems are the server's, and pass */
-	if (controller->kueue && (problem->status == 200 || problem->status == 403 || problem->status == 404))
-		rh_kueue_problem(controller->kueue, problem->resource, problem->status == 200 ? NULL : problem->message);
-}
-
-/*
- * The turn of the loop begins with the Lease; but the process may be stopped at any later moment of it, and go on when
- * another instance works. So each write is asked for once more when it is sent.
- */
-static bool controller_may_write(void *arg)
-{
-	const struct rh_controller *controller = arg;
-
-	return !controller->keeper || rh_lease_works(rh_lease_keeper_lease(controller->keeper), rh_clock_monotonic());
-}
-
-static void controller_stop_work(struct rh_controller *controller)
-{
-	rh_engine_free(rh_take(controller->engine));
-	rh_kueue_free(rh_take(controller->kueue));
-	rh_kube_store_free(rh_take(controller->store));
-	rh_problems_deinit(&controller->problems);
-}
-
-static int controller_start_work(struct rh_controller *controller, struct rh_error *err)
-{
-	const struct rh_controller_options *options = controller->options;
-	const struct rh_kube_store_options store = {
-		.http = controller->http,
-		.watch_http = controller->watch_http,
-		.namespace_ = options->namespace_ && *options->namespace_ ? options->namespace_ : NULL,
-		.qps = options->qps,
-		.burst = options->burst,
-		.problem = controller_on_problem,
-		.observe = controller_on_call,
-		.may_write = controller_may_write,
-		.arg = controller,
-	};
-	struct rh_engine_options engine = {
-		.host = controller->plugins.host,
-		.concurrent = true,
-		.gang = &controller->plugins.config->gang,
-		.observe = controller_on_plan,
-		.serves = controller_serves,
-		.changed = controller_on_change,
-		.pass = controller_on_pass,
-		.steps = &controller->steps,
-		.arg = controller,
-		.patience = CONTROLLER_PATIENCE,
-		.reads_logs = rh_config_fault_source(controller->plugins.config) == RH_FAULT_LOGS,
-	};
-	int r = rh_kube_store_new(&store, &controller->store, err);
-
-	if (r < 0)
-		return r;
-	engine.store = rh_kube_store_face(controller->store);
-	if (options->kueue) {
-		r = rh_kueue_new(controller->plugins.host, engine.store, &controller->kueue, err);
-		engine.gate = controller_on_gate;
-		engine.still = controller_on_still;
-	}
-	if (r == 0)
-		r = rh_engine_new(&engine, &controller->engine, err);
-	if (r == 0 && controller->kueue)
-		rh_kueue_set_engine(controller->kueue, controller->engine);
-	return r;
-}
-
 /* A fault that only a restart of the program can fix. */
 static void controller_fail(struct rh_controller *controller, const struct rh_error *err)
 {
@@ -203,11 +61,11 @@ static void controller_begin_anew(struct rh_controller *controller, const struct
 
 	if (!controller->engine)
 		return;
-	controller_stop_work(controller);
+	rh_work_stop(controller);
 	if (next)
 		rh_plugins_exchange(controller, next);
 	controller->again_at = controller->wall;
-	if ((next && rh_plugins_watch(controller, &err) < 0) || controller_start_work(controller, &err) < 0)
+	if ((next && rh_plugins_attach(controller, &err) < 0) || rh_work_start(controller, &err) < 0)
 		controller_fail(controller, &err);
 }
 
@@ -230,23 +88,6 @@ static void controller_watch_clock(struct rh_controller *controller, int64_t now
 	/* queued jobs would wait for as long as the clock was set back */
 	if (step < 0)
 		controller_begin_anew(controller, NULL);
-}
-
-static void controller_watch_ready(struct rh_controller *controller)
-{
-	struct rh_engine_load load;
-
-	if ((controller->ready && controller->again_at == 0) || !controller->engine)
-		return;
-	rh_engine_load(controller->engine, &load);
-	if (load.unsynced > 0)
-		return;
-	controller->again_at = 0;
-	if (controller->ready)
-		return;
-	controller->ready = true;
-	rh_log(RH_LOG_INFO, NULL, "ready after %lld ms: %zu jobs",
-	       (long long)((rh_clock_monotonic() - controller->started_at) / 1000), load.jobs);
 }
 
 static void controller_lose(struct rh_controller *controller, const char *message)
@@ -299,16 +140,6 @@ static void controller_on_lease(void *arg, enum rh_lease_state state, const char
 		controller->state = RH_CONTROLLER_WORKING;
 }
 
-static bool controller_is_drained(const struct rh_controller *controller)
-{
-	struct rh_kube_store_load load;
-
-	if (!controller->store)
-		return true;
-	rh_kube_store_load(controller->store, &load);
-	return load.flying + load.waiting == 0;
-}
-
 /* All responses arrived: release the Lease, so that another instance need not wait for its expiry. */
 static void controller_release(struct rh_controller *controller, int64_t now)
 {
@@ -323,30 +154,12 @@ static void controller_release(struct rh_controller *controller, int64_t now)
 
 static void controller_end(struct rh_controller *controller, int64_t now)
 {
-	if (controller->state == RH_CONTROLLER_ENDING && controller_is_drained(controller))
+	if (controller->state == RH_CONTROLLER_ENDING && rh_work_is_drained(controller))
 		controller_release(controller, now);
 	/* requests in flight may still take effect, so another instance must wait for the expiry of the Lease */
 	if (controller->state >= RH_CONTROLLER_ENDING && now >= controller->stop_by)
 		rh_loop_stop(controller->loop);
 }
-
-/*
- * What the controller does in each turn of the loop, in this order. The Lease comes first: an instance that was
- * suspended beyond the end of its Lease must not send pending writes. The engine sees what was received and its writes
- * are sent in the same turn. The servers have order 0; the end comes last, so that it sees what is still in flight.
- */
-enum controller_order {
-	CONTROLLER_CLOCK = -7,
-	CONTROLLER_LEASE,
-	CONTROLLER_HTTP,
-	CONTROLLER_WATCH_HTTP,
-	CONTROLLER_HOST,
-	CONTROLLER_ENGINE,
-	CONTROLLER_STORE,
-	CONTROLLER_MEMORY = 1,
-	CONTROLLER_PLUGINS,
-	CONTROLLER_END
-};
 
 static void controller_step_clock(void *arg, int64_t now)
 {
@@ -368,72 +181,6 @@ static int64_t controller_lease_deadline(void *arg)
 	return rh_lease_keeper_deadline(((const struct rh_controller *)arg)->keeper);
 }
 
-static void controller_step_host(void *arg, int64_t now)
-{
-	rh_host_step(((const struct rh_controller *)arg)->plugins.host, now);
-}
-
-static int64_t controller_host_deadline(void *arg)
-{
-	return rh_host_deadline(((const struct rh_controller *)arg)->plugins.host);
-}
-
-static void controller_step_engine(void *arg, int64_t now)
-{
-	struct rh_controller *controller = arg;
-
-	(void)now; /* jobs have wall-clock times */
-	if (controller->state == RH_CONTROLLER_WORKING && !rh_plugins_wait(controller)) {
-		controller->step_at = rh_clock_monotonic();
-		rh_engine_step(controller->engine, controller->wall);
-		if (controller->kueue)
-			rh_kueue_step(controller->kueue, controller->wall);
-	}
-	controller_watch_ready(controller);
-}
-
-static int64_t controller_engine_deadline(void *arg)
-{
-	const struct rh_controller *controller = arg;
-	int64_t deadline = RH_NEVER;
-
-	if (controller->state == RH_CONTROLLER_WORKING && !rh_plugins_wait(controller))
-		deadline = rh_engine_deadline(controller->engine);
-	if (controller->kueue && controller->state == RH_CONTROLLER_WORKING && !rh_plugins_wait(controller) &&
-	    rh_kueue_deadline(controller->kueue) < deadline)
-		deadline = rh_kueue_deadline(controller->kueue);
-	return deadline == RH_NEVER ? RH_NEVER : deadline - controller->wall + controller->clock;
-}
-
-static void controller_step_store(void *arg, int64_t now)
-{
-	rh_kube_store_step(((const struct rh_controller *)arg)->store, now);
-}
-
-static int64_t controller_store_deadline(void *arg)
-{
-	return rh_kube_store_deadline(((const struct rh_controller *)arg)->store);
-}
-
-/* A burst fragments the heap: return free memory to the system. */
-static void controller_step_memory(void *arg, int64_t now)
-{
-	struct rh_controller *controller = arg;
-
-	if (controller->active_at == 0 || now - controller->active_at < CONTROLLER_TRIM)
-		return;
-	controller->active_at = 0;
-	rh_engine_rest(controller->engine);
-	(void)malloc_trim(0);
-}
-
-static int64_t controller_memory_deadline(void *arg)
-{
-	const struct rh_controller *controller = arg;
-
-	return controller->active_at == 0 ? RH_NEVER : controller->active_at + CONTROLLER_TRIM;
-}
-
 /* Between two engines nothing is in flight, so the second one finds all that the first one did. */
 static void controller_step_plugins(void *arg, int64_t now)
 {
@@ -441,7 +188,7 @@ static void controller_step_plugins(void *arg, int64_t now)
 	struct rh_plugin_set next;
 
 	if (controller->state < RH_CONTROLLER_ENDING &&
-	    rh_plugins_step(controller, now, controller_is_drained(controller), &next))
+	    rh_plugins_step(controller, now, rh_work_is_drained(controller), &next))
 		controller_begin_anew(controller, &next);
 }
 
@@ -464,28 +211,21 @@ static int64_t controller_end_deadline(void *arg)
 	return controller->state >= RH_CONTROLLER_ENDING ? controller->stop_by : RH_NEVER;
 }
 
-/* Register what the controller does. Engine and store may be replaced while it runs, so their sources find them in it.
- */
 static int controller_add_sources(struct rh_controller *controller, struct rh_error *err)
 {
 	const struct rh_loop_source sources[] = {
-		{controller_step_clock, controller_clock_deadline, controller, CONTROLLER_CLOCK},
-		rh_http_source(controller->http, CONTROLLER_HTTP),
-		rh_http_source(controller->watch_http, CONTROLLER_WATCH_HTTP),
-		{controller_step_host, controller_host_deadline, controller, CONTROLLER_HOST},
-		{controller_step_engine, controller_engine_deadline, controller, CONTROLLER_ENGINE},
-		{controller_step_store, controller_store_deadline, controller, CONTROLLER_STORE},
-		{controller_step_memory, controller_memory_deadline, controller, CONTROLLER_MEMORY},
-		{controller_step_plugins, controller_plugins_deadline, controller, CONTROLLER_PLUGINS},
-		{controller_step_end, controller_end_deadline, controller, CONTROLLER_END},
+		{controller_step_clock, controller_clock_deadline, controller, RH_ORDER_CLOCK},
+		rh_http_source(controller->http, RH_ORDER_HTTP),
+		rh_http_source(controller->watch_http, RH_ORDER_HTTP),
+		{controller_step_plugins, controller_plugins_deadline, controller, RH_ORDER_PLUGINS},
+		{controller_step_end, controller_end_deadline, controller, RH_ORDER_END},
 	};
-	const struct rh_loop_source lease = {controller_step_lease, controller_lease_deadline, controller,
-	                                     CONTROLLER_LEASE};
+	const struct rh_loop_source lease = {controller_step_lease, controller_lease_deadline, controller, RH_ORDER_LEASE};
 	int r = controller->keeper ? rh_loop_add(controller->loop, &lease, NULL, err) : 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(sources) / sizeof(sources[0]); i++)
 		r = rh_loop_add(controller->loop, &sources[i], NULL, err);
-	return r;
+	return r < 0 ? r : rh_work_add_sources(controller, err);
 }
 
 static int controller_connect(struct rh_controller *controller, struct rh_error *err)
@@ -548,9 +288,9 @@ static int controller_open(struct rh_controller *controller, struct rh_error *er
 	if (r == 0)
 		r = controller_elect(controller, err);
 	if (r == 0)
-		r = rh_plugins_watch(controller, err);
+		r = rh_plugins_attach(controller, err);
 	if (r == 0)
-		r = controller_start_work(controller, err);
+		r = rh_work_start(controller, err);
 	return r < 0 ? r : controller_add_sources(controller, err);
 }
 
@@ -559,7 +299,7 @@ static void controller_close(struct rh_controller *controller)
 {
 	if (controller->http)
 		rh_http_reset(controller->http);
-	controller_stop_work(controller);
+	rh_work_stop(controller);
 	rh_lease_keeper_free(controller->keeper);
 	rh_servers_close(controller);
 	rh_plugins_close(controller);

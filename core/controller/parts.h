@@ -50,10 +50,10 @@ struct rh_webhook_server {
 /** The controller. */
 struct rh_controller {
 	const struct rh_controller_options *options;
-	struct rh_plugin_set plugins;  /**< that work now */
-	struct rh_reload *reload;      /**< NULL: they stay */
-	struct rh_loop_watch *answers; /**< wakes the loop when a plugin's process has answered; NULL: not watched */
-	int64_t drain_by;              /**< monotonic microseconds, limit of the wait before an exchange; 0: none is due */
+	struct rh_plugin_set plugins;          /**< that work now */
+	struct rh_reload *reload;              /**< NULL: they stay */
+	struct rh_host_attachment *attachment; /**< sources of the plugins' processes; NULL: none */
+	int64_t drain_by; /**< monotonic microseconds, limit of the wait before an exchange; 0: none is due */
 	int64_t again_at; /**< wall clock when the engine was replaced: it finds what was counted before; 0: there is
 	                     nothing more to find */
 	struct rh_loop *loop;
@@ -83,6 +83,20 @@ struct rh_controller {
 	struct rh_error failure; /**< why the controller ends; code 0: no failure */
 };
 
+/** @name work.c @{ */
+/** Create the store, the engine and, where it is on, Kueue. @return 0 or RH_ENOMEM; rh_work_stop() in any case */
+int rh_work_start(struct rh_controller *controller, struct rh_error *err);
+/** Free them. */
+void rh_work_stop(struct rh_controller *controller);
+/**
+ * Register them with the loop, once: what rh_work_start() creates later in place of them is stepped, too.
+ * @return 0 or RH_ENOMEM
+ */
+int rh_work_add_sources(struct rh_controller *controller, struct rh_error *err);
+/** @return whether no request is in flight or waits */
+bool rh_work_is_drained(const struct rh_controller *controller);
+/** @} */
+
 /** @name servers.c @{ */
 /** Open the servers for metrics, health and webhooks, and register them with the loop. @return 0 or a negative status
  */
@@ -96,8 +110,8 @@ void rh_servers_clock_set(struct rh_controller *controller);
 /** @name plugins.c @{ */
 /** Begin to look for changes of the plugins, where they can be exchanged. @return 0 or RH_ENOMEM */
 int rh_plugins_open(struct rh_controller *controller, struct rh_error *err);
-/** Let answers of the plugins' processes wake the loop; after each exchange anew. @return 0, RH_ENOMEM or RH_EIO */
-int rh_plugins_watch(struct rh_controller *controller, struct rh_error *err);
+/** Register the plugins' processes with the loop; after each exchange anew. @return 0, RH_ENOMEM or RH_EIO */
+int rh_plugins_attach(struct rh_controller *controller, struct rh_error *err);
 /** End that, and free the plugins where they are not those of the start; after the engine. */
 void rh_plugins_close(struct rh_controller *controller);
 /** Try what is installed, or log why that cannot be done. */

@@ -2,6 +2,7 @@
 /* The plugins of a controller are exchanged while it works. */
 #include "base/log.h"
 #include "base/os/clock.h"
+#include "controller/order.h"
 #include "controller/parts.h"
 
 /* How long requests in flight may take before plugins are exchanged; those that are cut off are read from the server.
@@ -33,18 +34,9 @@ int rh_plugins_open(struct rh_controller *controller, struct rh_error *err)
 	return rh_reload_new(controller->loop, source->trial, controller->plugins.config, &controller->reload, err);
 }
 
-/* To wake up is all it is for. */
-static void plugins_on_answer(void *arg)
+int rh_plugins_attach(struct rh_controller *controller, struct rh_error *err)
 {
-	(void)arg;
-}
-
-int rh_plugins_watch(struct rh_controller *controller, struct rh_error *err)
-{
-	int fd;
-	int r = rh_host_descriptor(controller->plugins.host, &fd, err);
-
-	return r < 0 ? r : rh_loop_watch(controller->loop, fd, plugins_on_answer, controller, &controller->answers, err);
+	return rh_host_attach(controller->plugins.host, controller->loop, RH_ORDER_HOST, &controller->attachment, err);
 }
 
 void rh_plugins_close(struct rh_controller *controller)
@@ -52,7 +44,7 @@ void rh_plugins_close(struct rh_controller *controller)
 	const struct rh_controller_options *options = controller->options;
 
 	rh_reload_free(rh_take(controller->reload));
-	rh_loop_unwatch(rh_take(controller->answers));
+	rh_host_attachment_free(rh_take(controller->attachment));
 	if (controller->plugins.owner != options->plugins.owner)
 		options->source.unload(options->source.arg, &controller->plugins);
 }
@@ -146,7 +138,7 @@ void rh_plugins_exchange(struct rh_controller *controller, const struct rh_plugi
 	const struct rh_plugin_source *source = &controller->options->source;
 	const struct rh_plugin_set before = controller->plugins;
 
-	rh_loop_unwatch(rh_take(controller->answers));
+	rh_host_attachment_free(rh_take(controller->attachment));
 	controller->plugins = *next;
 	controller->webhook.host = next->host;
 	source->unload(source->arg, &before);

@@ -26,26 +26,36 @@ void rh_problems_deinit(struct rh_problems *problems)
 	rh_map_free(rh_take(problems->items));
 }
 
-static const struct rh_kind *problems_kind(const struct rh_host *host, const char *plural, size_t length)
+static const struct rh_kind *problems_kind(const struct rh_host *host, const char *plural)
 {
 	for (size_t i = 0; i < rh_host_plugin_count(host); i++) {
 		struct rh_plugin_info info;
 
 		rh_host_plugin(host, i, &info);
 		for (size_t k = 0; info.kinds[k]; k++) {
-			if (strlen(info.kinds[k]->plural) == length && strncmp(info.kinds[k]->plural, plural, length) == 0)
+			if (strcmp(info.kinds[k]->plural, plural) == 0)
 				return info.kinds[k];
 		}
 	}
 	return NULL;
 }
 
+static void problems_advise_right(const struct rh_kube_problem *problem, struct rh_str *out)
+{
+	const char *slash = strchr(problem->about->api_version, '/');
+	int group = slash ? (int)(slash - problem->about->api_version) : 0;
+
+	rh_str_appendf(out,
+	               "add to the %s of its service account: {apiGroups: [\"%.*s\"], resources: [%s], verbs: [list, "
+	               "watch]}",
+	               *problem->namespace_ ? "Role" : "ClusterRole", group, problem->about->api_version,
+	               problem->about->plural);
+}
+
 void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *host,
                      const struct rh_kube_problem *problem, struct rh_str *out)
 {
-	size_t length = strcspn(problem->resource, ".");
-	const char *group = problem->resource + length + (problem->resource[length] == '.');
-	const struct rh_kind *kind = problems_kind(host, problem->resource, length);
+	const struct rh_kind *kind = problem->about ? problems_kind(host, problem->about->plural) : NULL;
 
 	if (problem->status == 404 && kind)
 		rh_str_appendf(out,
@@ -54,10 +64,8 @@ void rh_problem_hint(const struct rh_problems *problems, const struct rh_host *h
 		               kind->kind);
 	else if (problem->status == 404)
 		rh_str_append(out, "the server does not have this resource; install what defines it");
-	else if (problem->status == 403)
-		rh_str_appendf(
-			out, "add to the %s of its service account: {apiGroups: [\"%s\"], resources: [%.*s], verbs: [list, watch]}",
-			*problem->namespace_ ? "Role" : "ClusterRole", group, (int)length, problem->resource);
+	else if (problem->status == 403 && problem->about)
+		problems_advise_right(problem, out);
 	else if (problems->kubeconfig)
 		rh_kube_hint(problems->kubeconfig, problem->status, problem->message, out);
 }

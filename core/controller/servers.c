@@ -14,6 +14,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "controller/http/pages.h"
+#include "controller/order.h"
 #include "controller/parts.h"
 #include "httpd/listen.h"
 
@@ -102,6 +103,7 @@ static int servers_open_webhook_port(struct rh_controller *controller, struct rh
 	struct rh_webhook_server *server = &controller->webhook_server;
 	const struct rh_httpd_options options = {
 		.loop = controller->loop,
+		.order = RH_ORDER_SERVERS,
 		.address = controller->options->webhook_address,
 		.certificate = server->certificate,
 		.key = server->key,
@@ -201,8 +203,9 @@ static void servers_on_certificate(void *arg, const char *certificate, const cha
 		rh_log(RH_LOG_ERROR, "webhooks", "the Secret: %s", err.message);
 }
 
-static void servers_watch_webhook(struct rh_controller *controller, int64_t now)
+static void servers_step_files(void *arg, int64_t now)
 {
+	struct rh_controller *controller = arg;
 	struct rh_webhook_server *server = &controller->webhook_server;
 	struct rh_error err = {0};
 	int r;
@@ -226,6 +229,8 @@ static int servers_open_rotation(struct rh_controller *controller, struct rh_err
 {
 	const struct rh_controller_options *options = controller->options;
 	const struct rh_rotation_options rotation = {
+		.loop = controller->loop,
+		.order = RH_ORDER_CERTIFICATE,
 		.http = controller->http,
 		.namespace_ = rh_controller_namespace(controller),
 		.secret = options->webhook_secret,
@@ -237,32 +242,39 @@ static int servers_open_rotation(struct rh_controller *controller, struct rh_err
 	return rh_rotation_new(&rotation, &controller->webhook_server.rotation, err);
 }
 
+static int64_t servers_files_deadline(void *arg)
+{
+	const struct rh_webhook_server *server = &((const struct rh_controller *)arg)->webhook_server;
+
+	return server->held ? RH_NEVER : server->look_at;
+}
+
 static void servers_step_webhook(void *arg, int64_t now)
 {
-	struct rh_controller *controller = arg;
-
-	rh_rotation_step(controller->webhook_server.rotation, now);
-	servers_watch_webhook(controller, now);
-	servers_try_webhook(controller, now);
+	servers_try_webhook(arg, now);
 }
 
 static int64_t servers_webhook_deadline(void *arg)
 {
 	const struct rh_webhook_server *server = &((const struct rh_controller *)arg)->webhook_server;
-	int64_t next = rh_rotation_deadline(server->rotation);
 
-	if (!server->held && server->look_at < next)
-		next = server->look_at;
-	if (server->certificate && server->open_at < next)
-		next = server->open_at;
-	return next;
+	return server->certificate ? server->open_at : RH_NEVER;
+}
+
+static int servers_add_sources(struct rh_controller *controller, struct rh_error *err)
+{
+	const struct rh_loop_source files = {servers_step_files, servers_files_deadline, controller,
+	                                     RH_ORDER_CERTIFICATE_FILES};
+	const struct rh_loop_source webhook = {servers_step_webhook, servers_webhook_deadline, controller,
+	                                       RH_ORDER_WEBHOOK};
+	int r = rh_loop_add(controller->loop, &files, NULL, err);
+
+	return r < 0 ? r : rh_loop_add(controller->loop, &webhook, NULL, err);
 }
 
 static int servers_open_webhook(struct rh_controller *controller, struct rh_error *err)
 {
 	const struct rh_controller_options *options = controller->options;
-	const struct rh_loop_source source = {
-		.step = servers_step_webhook, .deadline = servers_webhook_deadline, .arg = controller};
 	int r;
 
 	controller->webhook =
@@ -272,11 +284,11 @@ static int servers_open_webhook(struct rh_controller *controller, struct rh_erro
 		return 0;
 	r = servers_open_rotation(controller, err);
 	if (r == 0)
-		r = rh_loop_add(controller->loop, &source, NULL, err);
+		r = servers_add_sources(controller, err);
 	if (r < 0)
 		return r;
 	controller->webhook_server.look_at = 0;
-	servers_watch_webhook(controller, rh_clock_monotonic());
+	servers_step_files(controller, rh_clock_monotonic());
 	if (rh_controller_webhooks_pending(controller))
 		rh_log(RH_LOG_INFO, "webhooks", "waiting for tls.crt and tls.key in %s", options->webhook_dir);
 	return 0;
@@ -287,6 +299,7 @@ static int servers_open(struct rh_controller *controller, const char *address, r
 {
 	const struct rh_httpd_options options = {
 		.loop = controller->loop,
+		.order = RH_ORDER_SERVERS,
 		.address = address,
 		.handler = handler,
 		.arg = controller,

@@ -22,9 +22,12 @@ static bool convert_is(const struct rh_convert_api *api, const char *api_version
 {
 	size_t group = strlen(api->group);
 
-	return strncmp(api_version, api->group, group) == 0 && api_version[group] == '/' &&
-	       rh_words_have(api->versions, ' ', api_version + group + 1, strlen(api_version + group + 1)) &&
-	       strcmp(kind, api->kind) == 0;
+	if (strcmp(kind, api->kind) != 0 || strncmp(api_version, api->group, group) != 0 || api_version[group] != '/')
+		return false;
+	for (const char *const *version = api->versions; *version; version++)
+		if (strcmp(*version, api_version + group + 1) == 0)
+			return true;
+	return false;
 }
 
 /* @return whether the runtime of a TrainJob has the policy that a step is for */
@@ -183,12 +186,10 @@ static int convert_versions(const struct rh_convert_api *api, rh_convert_source_
 {
 	int r = 0;
 
-	for (const char *at = api->versions; r == 0 && *at; at += strspn(at, " ")) {
-		int length = (int)strcspn(at, " ");
-		rh_auto_free char *version = rh_asprintf("%s/%.*s", api->group, length, at);
+	for (const char *const *version = api->versions; r == 0 && *version; version++) {
+		rh_auto_free char *api_version = rh_asprintf("%s/%s", api->group, *version);
 
-		r = version ? fn(arg, version, api->kind, err) : rh_fail_oom(err);
-		at += length;
+		r = api_version ? fn(arg, api_version, api->kind, err) : rh_fail_oom(err);
 	}
 	return r;
 }

@@ -17,6 +17,9 @@
 #define RH_CONVERT_CLUSTER_RUNTIME "ClusterTrainingRuntime" /**< a runtime for all namespaces */
 #define RH_CONVERT_TRAINJOB_KIND "TrainJob"                 /**< the only job of that API */
 
+/** Most versions of one step from an API to another. */
+#define RH_CONVERT_VERSIONS_MAX 3
+
 struct rh_convert_rule;
 
 /** A field that a rule was found to fit. */
@@ -56,7 +59,7 @@ struct rh_convert_rule {
 /** One step from an API to another. */
 struct rh_convert_api {
 	const char *group;
-	const char *versions; /**< separated by spaces */
+	const char *versions[RH_CONVERT_VERSIONS_MAX + 1]; /**< NULL ends them */
 	const char *kind;
 	const char *policy; /**< member that the mlPolicy of a TrainJob's runtime has; NULL: the kind has no runtime */
 	const char *to_api; /**< "kubeflow.org/v1" */

@@ -42,8 +42,8 @@ static void table_row(const struct rh_convert_rule *rule, struct rh_str *out)
 static void table_name(const struct rh_convert_api *api, struct rh_str *out)
 {
 	rh_str_appendf(out, "%s of %s (", api->kind, api->group);
-	for (const char *at = api->versions; *at; at++)
-		rh_str_append_bytes(out, *at == ' ' ? ", " : at, *at == ' ' ? 2 : 1);
+	for (const char *const *version = api->versions; *version; version++)
+		rh_str_appendf(out, "%s%s", version == api->versions ? "" : ", ", *version);
 	rh_str_append(out, ")");
 	if (api->policy)
 		rh_str_appendf(out, " with mlPolicy.%s", api->policy);

@@ -49,7 +49,7 @@ struct rh_engine_options {
 	const struct rh_clock_steps *steps;
 	/**
 	 * Jobs go on while a plugin in a process of its own has not answered about another one. The owner calls
-	 * rh_host_step(). Else a decision waits for each answer.
+	 * rh_host_attach(). Else a decision waits for each answer.
 	 */
 	bool concurrent;
 	const struct rh_gang *gang; /**< the gang scheduler; NULL: none. Its PodGroups are watched */

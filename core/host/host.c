@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/host.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/library/library.h"
@@ -465,35 +463,6 @@ int rh_host_load_all(struct rh_host *host, struct rh_error *err)
 int rh_host_load_for(struct rh_host *host, const struct rh_manifest *manifest, struct rh_error *err)
 {
 	return host_load_folders(host, manifest, err);
-}
-
-int rh_host_descriptor(struct rh_host *host, int *ret_fd, struct rh_error *err)
-{
-	if (host->events < 0)
-		host->events = epoll_create1(EPOLL_CLOEXEC);
-	*ret_fd = host->events;
-	return host->events >= 0 ? 0 : rh_fail(err, RH_EIO, "cannot wait for plugins: %s", strerror(errno));
-}
-
-void rh_host_step(struct rh_host *host, int64_t now)
-{
-	for (size_t i = 0; i < host->slot_count; i++) {
-		if (host->slots[i]->worker)
-			rh_worker_step(host->slots[i]->worker, now);
-	}
-}
-
-int64_t rh_host_deadline(const struct rh_host *host)
-{
-	int64_t earliest = RH_NEVER;
-
-	for (size_t i = 0; i < host->slot_count; i++) {
-		int64_t deadline = host->slots[i]->worker ? rh_worker_deadline(host->slots[i]->worker) : RH_NEVER;
-
-		if (deadline < earliest)
-			earliest = deadline;
-	}
-	return earliest;
 }
 
 size_t rh_host_plugin_count(const struct rh_host *host)

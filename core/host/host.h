@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/os/loop.h"
 #include "config/config.h"
 #include "job/job.h"
 #include "job/manifest.h"
@@ -126,14 +127,20 @@ bool rh_kind_is_called(const struct rh_kind *kind, const char *name);
  */
 int rh_host_parse(const struct rh_host *host, struct rh_json *object, struct rh_job **ret_job, struct rh_error *err);
 
+/** Opaque: the worker processes of a host as sources of a loop. */
+struct rh_host_attachment;
 /**
- * For an event loop: rh_host_step() is due when this descriptor can be read. @param[out] ret_fd borrowed from the host
- * @return 0 or RH_EIO
+ * Register the worker processes of the plugins that are loaded with a loop: each takes answers when they come, ends its
+ * process when that is late or unused for long, and calls who waits for an answer. From then on an operation does not
+ * wait for a slow plugin (struct rh_snapshot).
+ * @param order of the sources, see struct rh_loop_source
+ * @param[out] ret_attachment owned by the caller, who frees it before the host and the loop
+ * @return 0, RH_EIO or RH_ENOMEM
  */
-int rh_host_descriptor(struct rh_host *host, int *ret_fd, struct rh_error *err);
-/** Take answers, end processes that are late or unused for long, and call who waits. @param now monotonic */
-void rh_host_step(struct rh_host *host, int64_t now);
-/** @return when rh_host_step() is due though no descriptor can be read, monotonic microseconds */
-int64_t rh_host_deadline(const struct rh_host *host);
+int rh_host_attach(struct rh_host *host, struct rh_loop *loop, int order, struct rh_host_attachment **ret_attachment,
+                   struct rh_error *err);
+/** End the sources. NULL is ignored. */
+void rh_host_attachment_free(struct rh_host_attachment *attachment);
+RH_DEFINE_CLEANUP(host_attachment);
 
 #endif

@@ -55,7 +55,7 @@ struct rh_host {
 	bool on_cluster;                    /**< see rh_host_set_cluster() */
 	int64_t
 		patience; /**< microseconds that an operation with struct rh_answers waits; RH_WORKER_PATIENCE but in tests */
-	int events;   /**< epoll descriptor of rh_host_descriptor(); -1: none */
+	int events;   /**< epoll descriptor that can be read when a worker has answered, see rh_host_attach(); -1: none */
 };
 
 /** A plugin file whose content was checked. */

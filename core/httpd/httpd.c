@@ -408,10 +408,10 @@ static int64_t httpd_deadline(void *arg)
 	return httpd->resume < next ? httpd->resume : next;
 }
 
-static int httpd_attach(struct rh_httpd *httpd, struct rh_loop *loop, struct rh_error *err)
+static int httpd_attach(struct rh_httpd *httpd, struct rh_loop *loop, int order, struct rh_error *err)
 {
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(httpd->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	const struct rh_loop_source source = {.step = httpd_step, .deadline = httpd_deadline, .arg = httpd};
+	const struct rh_loop_source source = {.step = httpd_step, .deadline = httpd_deadline, .arg = httpd, .order = order};
 	int r;
 
 	if (!info)
@@ -445,7 +445,7 @@ int rh_httpd_new(const struct rh_httpd_options *options, struct rh_httpd **ret_h
 	httpd->port = rh_listen_port(httpd->fd);
 	r = httpd_start(httpd, options, err);
 	if (r == 0)
-		r = httpd_attach(httpd, options->loop, err);
+		r = httpd_attach(httpd, options->loop, options->order, err);
 	if (r == 0)
 		*ret_httpd = rh_take(httpd);
 	return r;

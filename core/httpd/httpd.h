@@ -47,6 +47,7 @@ typedef void rh_httpd_fn(void *arg, const struct rh_httpd_request *request, stru
 /** Options of a server. */
 struct rh_httpd_options {
 	struct rh_loop *loop;    /**< borrowed for the server's life */
+	int order;               /**< of the server in the loop, see struct rh_loop_source */
 	const char *address;     /**< see rh_endpoint_parse(); borrowed during the call */
 	const char *certificate; /**< PEM, with the chain; NULL: no TLS. Borrowed during the call */
 	const char *key;         /**< PEM; with certificate. Borrowed during the call */
@@ -56,7 +57,7 @@ struct rh_httpd_options {
 	size_t connections; /**< most connections, at least 1 */
 };
 
-/** Start to listen, as a source of the loop with order 0. @param[out] ret_httpd owned by the caller. @return 0,
+/** Start to listen, as a source of the loop. @param[out] ret_httpd owned by the caller. @return 0,
  * RH_EINVAL (invalid address, certificate or key), RH_EIO or RH_ENOMEM */
 int rh_httpd_new(const struct rh_httpd_options *options, struct rh_httpd **ret_httpd, struct rh_error *err);
 /** Stop listening, close all connections and free @p httpd. NULL is ignored. */

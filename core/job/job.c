@@ -317,6 +317,14 @@ const char *rh_job_replica_name(const struct rh_job *job, const char *type, int3
 	return rh_patterns_pod(job->kind, &replica, buffer);
 }
 
+const char *rh_job_replica_own_name(const struct rh_job *job, const char *type, int32_t index,
+                                    char buffer[RH_NAME_SIZE])
+{
+	const struct rh_pattern_replica replica = rh_job_pattern_replica(job, type, index);
+
+	return rh_patterns_replica(job->kind, &replica, buffer);
+}
+
 bool rh_job_is_ours(const struct rh_job *job)
 {
 	return rh_kind_is_ours(job->kind, job->policy.managed_by);

@@ -97,6 +97,9 @@ int32_t rh_job_rank(const struct rh_job *job, const char *type, int32_t index);
 /** Write the name of a replica's pod (rh_kind.pod_name; else v1-behaviour C.1, C.11 for a type without index). @return
  * @p buffer */
 const char *rh_job_replica_name(const struct rh_job *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE]);
+/** Write the name of a replica within its job: that of its pod without the job's, "worker-1". @return @p buffer */
+const char *rh_job_replica_own_name(const struct rh_job *job, const char *type, int32_t index,
+                                    char buffer[RH_NAME_SIZE]);
 /** @return the replica as names are made of it; borrowed from the job and @p type */
 struct rh_pattern_replica rh_job_pattern_replica(const struct rh_job *job, const char *type, int32_t index);
 /** @return whether this program is the one to reconcile the job (runPolicy.managedBy, v1-behaviour B.6) */

@@ -111,9 +111,10 @@ static const char *pod_written(const struct rh_json *container_status, const str
 	return read ? read : message;
 }
 
-static bool pod_is_consequence(const struct rh_json *container_status, const struct rh_written *output)
+/* @param terminated the end of that container */
+static bool pod_is_consequence(const struct rh_json *container_status, const struct rh_json *terminated,
+                               const struct rh_written *output)
 {
-	const struct rh_json *terminated = pod_terminated(container_status);
 	const struct rh_end end = {
 		.exit_code = pod_end_code(terminated),
 		.reason = rh_fields_text_or_empty(terminated, "reason"),
@@ -127,7 +128,7 @@ static bool pod_is_consequence(const struct rh_json *container_status, const str
 static const struct rh_json *pod_first_cause(const struct rh_json *item, const struct rh_written *output)
 {
 	item = pod_first_failed(item);
-	while (item && pod_is_consequence(item, output))
+	while (item && pod_is_consequence(item, pod_terminated(item), output))
 		item = pod_first_failed(rh_json_next(item));
 	return item;
 }
@@ -142,7 +143,7 @@ static const struct rh_json *pod_culprit(const struct rh_json *status, const str
 {
 	const struct rh_json *containers = rh_fields_first(status, "containerStatuses");
 	const struct rh_json *culprit = pod_exit_code(main_status) > 0 ? main_status : pod_first_failed(containers);
-	bool victim = culprit && pod_is_consequence(culprit, output);
+	bool victim = culprit && pod_is_consequence(culprit, pod_terminated(culprit), output);
 	const struct rh_json *cause = victim ? pod_first_cause(containers, output) : NULL;
 
 	if (!culprit)
@@ -169,14 +170,33 @@ static const struct rh_json *pod_first_bad(const struct rh_json *item)
 	return item;
 }
 
-/* The container to blame for restarts in a pod that has not ended, or NULL. */
-static const struct rh_json *pod_restarter(const struct rh_json *status, const struct rh_json *main_status)
+/* The first container of the list that ended badly for a reason of its own; NULL: there is none. */
+static const struct rh_json *pod_first_bad_cause(const struct rh_json *item, const struct rh_written *output)
 {
-	const struct rh_json *culprit = pod_bad_end(main_status) ? main_status : NULL;
+	item = pod_first_bad(item);
+	while (item && pod_is_consequence(item, pod_bad_end(item), output))
+		item = pod_first_bad(rh_json_next(item));
+	return item;
+}
 
+/*
+ * The container to blame for restarts in a pod that has not ended, or NULL: as pod_culprit(), the main one, unless it
+ * only lost what another one had served.
+ */
+static const struct rh_json *pod_restarter(const struct rh_json *status, const struct rh_json *main_status,
+                                           const struct rh_written *output)
+{
+	const struct rh_json *containers = rh_fields_first(status, "containerStatuses");
+	const struct rh_json *culprit = pod_bad_end(main_status) ? main_status : NULL;
+	const struct rh_json *cause = NULL;
+
+	if (culprit && pod_is_consequence(culprit, pod_bad_end(culprit), output))
+		cause = pod_first_bad_cause(containers, output);
+	if (cause)
+		return cause;
 	if (!culprit)
 		culprit = pod_first_bad(rh_fields_first(status, "initContainerStatuses"));
-	return culprit ? culprit : pod_first_bad(rh_fields_first(status, "containerStatuses"));
+	return culprit ? culprit : pod_first_bad(containers);
 }
 
 static int32_t pod_restarts(const struct rh_json *status)
@@ -351,7 +371,7 @@ static void pod_read_end(struct rh_pod *pod, const struct rh_json *object, const
 	if (pod->phase == RH_PHASE_FAILED)
 		culprit = pod_culprit(status, main_status, output);
 	else if (pod->phase != RH_PHASE_SUCCEEDED)
-		culprit = pod_restarter(status, main_status);
+		culprit = pod_restarter(status, main_status, output);
 	end = pod->phase == RH_PHASE_FAILED ? pod_terminated(culprit) : pod_bad_end(culprit);
 	pod->failed_container = rh_strdup(rh_fields_text_or_empty(culprit, "name"));
 	pod->failed_code = pod_end_code(end);

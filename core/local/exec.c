@@ -46,14 +46,23 @@ char *rh_exec_link_name(const char *namespace_, const char *pod)
 	return rh_asprintf("%s.%s", namespace_, pod);
 }
 
-const char *rh_exec_link_read(const char *name, size_t *ret_length)
+int rh_exec_link_read(const char *pods, const char *name, struct rh_pod_record *ret_record)
 {
-	const char *dot = strchr(name, '.');
+	rh_auto_free char *folder = rh_path_join(pods, name);
+	rh_auto_pod_record record = {0};
+	rh_auto_free char *own = NULL;
+	int r = folder ? rh_pod_record_read(folder, &record) : RH_ENOMEM;
 
-	if (!dot || dot == name || !dot[1] || strchr(dot + 1, '.'))
-		return NULL;
-	*ret_length = (size_t)(dot - name);
-	return dot + 1;
+	if (r < 0)
+		return r == RH_ENOMEM ? r : RH_ENOENT;
+	own = rh_exec_link_name(record.namespace_, record.pod);
+	if (!own)
+		return RH_ENOMEM;
+	if (strcmp(own, name) != 0)
+		return RH_ENOENT;
+	*ret_record = record;
+	record = (struct rh_pod_record){0};
+	return 0;
 }
 
 static void exec_job_deinit(struct exec_job *job)
@@ -165,15 +174,15 @@ struct exec_others {
 
 static void exec_note_other(struct exec_others *others, const char *pods, const struct dirent *entry)
 {
-	size_t length = 0;
-	const char *pod = entry->d_type == DT_LNK ? rh_exec_link_read(entry->d_name, &length) : NULL;
-	rh_auto_close int socket_ = pod ? exec_connect_to(pods, entry->d_name) : -1;
+	rh_auto_pod_record record = {0};
+	bool known = entry->d_type == DT_LNK && rh_exec_link_read(pods, entry->d_name, &record) == 0;
+	rh_auto_close int socket_ = known ? exec_connect_to(pods, entry->d_name) : -1;
 
 	if (socket_ < 0 || others->count++ >= EXEC_OTHERS_MAX)
 		return;
-	rh_str_appendf(&others->names, "%s%s", others->count > 1 ? ", " : "; there are ", pod);
-	if (strlen(others->exec->namespace_) != length || strncmp(others->exec->namespace_, entry->d_name, length) != 0)
-		rh_str_appendf(&others->names, " (-n %.*s)", (int)length, entry->d_name);
+	rh_str_appendf(&others->names, "%s%s", others->count > 1 ? ", " : "; there are ", record.pod);
+	if (strcmp(others->exec->namespace_, record.namespace_) != 0)
+		rh_str_appendf(&others->names, " (-n %s)", record.namespace_);
 }
 
 static void exec_list_others(struct exec_others *others, const char *pods)

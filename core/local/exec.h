@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "local/pod_record.h"
 
 /** Name of the socket in a pod's folder. */
 #define RH_EXEC_SOCKET "exec"
@@ -33,10 +34,11 @@
  */
 char *rh_exec_link_name(const char *namespace_, const char *pod) __attribute__((warn_unused_result));
 /**
- * Read such a name. @param[out] ret_length of the namespace, with which @p name starts @return the name of the pod,
- * borrowed from @p name; NULL: it is another file, or a link that is being made
+ * Find out of which pod the entry @p name of the folder @p pods is the link. Blocks for a file.
+ * @param[out] ret_record owned by the caller
+ * @return 0, RH_ENOENT (it is another file, or a link that is being made) or RH_ENOMEM
  */
-const char *rh_exec_link_read(const char *name, size_t *ret_length);
+int rh_exec_link_read(const char *pods, const char *name, struct rh_pod_record *ret_record);
 
 /** The command and its pod. Strings are borrowed for the call. */
 struct rh_exec {

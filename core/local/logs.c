@@ -130,7 +130,7 @@ static size_t logs_tail_start(const char *text, size_t first, size_t length, siz
 	return start;
 }
 
-void rh_log_tail(const char *path, int64_t from, size_t limit, struct rh_str *out)
+void rh_log_tail(const char *path, int64_t from, int64_t to, size_t limit, struct rh_str *out)
 {
 	rh_auto_free char *buffer = NULL;
 	rh_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -139,6 +139,8 @@ void rh_log_tail(const char *path, int64_t from, size_t limit, struct rh_str *ou
 	size_t start;
 	ssize_t n;
 
+	if (size > to)
+		size = to;
 	if (limit > LOGS_TAIL_MAX)
 		limit = LOGS_TAIL_MAX;
 	if (size > from + (int64_t)limit) {
@@ -150,7 +152,7 @@ void rh_log_tail(const char *path, int64_t from, size_t limit, struct rh_str *ou
 		out->failed = true;
 		return;
 	}
-	n = fd >= 0 && size > from ? pread(fd, buffer, limit + first, (off_t)from) : 0;
+	n = fd >= 0 && size > from ? pread(fd, buffer, (size_t)(size - from), (off_t)from) : 0;
 	while (n > 0 && buffer[n - 1] == '\n')
 		n--;
 	if (n <= (ssize_t)first)

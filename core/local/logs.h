@@ -41,9 +41,10 @@ bool rh_log_read(struct rh_log *log, size_t budget, rh_log_line_fn *fn, void *ar
 /** Pass on a last line without a newline. */
 void rh_log_flush(struct rh_log *log, rh_log_line_fn *fn, void *arg);
 /**
- * Append the last lines of the file @p path after byte @p from: at most @p limit bytes; complete lines unless the last
- * one alone is longer; always UTF-8 (other bytes become U+FFFD); without the last newline.
+ * Append the last lines of the file @p path after byte @p from and before byte @p to (RH_NEVER: its end): at most @p
+ * limit bytes; complete lines unless the last one alone is longer; always UTF-8 (other bytes become U+FFFD); without
+ * the last newline.
  */
-void rh_log_tail(const char *path, int64_t from, size_t limit, struct rh_str *out);
+void rh_log_tail(const char *path, int64_t from, int64_t to, size_t limit, struct rh_str *out);
 
 #endif

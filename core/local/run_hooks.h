@@ -97,8 +97,8 @@ struct rh_run_hooks {
 	 * end; NULL: the job has not failed
 	 */
 	void (*job)(void *arg, const struct rh_json *job, const struct rh_run_fault *fault);
-	/** A pod changed: the whole object. */
-	void (*pod)(void *arg, const struct rh_json *pod);
+	/** A pod changed: the whole object. @p replica is "worker-1" */
+	void (*pod)(void *arg, const char *replica, const struct rh_json *pod);
 	/** A replica of the job reported its progress: what `trainerStatus` of its report has (local/progress/report.h). */
 	void (*progress)(void *arg, const char *namespace_, const char *job, const struct rh_json *status);
 	/** At the end, once for each job that failed or was given up. */

@@ -3,8 +3,9 @@
  * @file local/runner.h
  * @brief The kubelet of one machine: runs the pods of a store as processes and writes their status.
  *
- * Each pod gets a shim (local/shim.h). While it exists, the runner makes this process a child subreaper: orphans of a
- * killed shim become children of this process and are killed. So the process must have no other children.
+ * A pod is started with the object that the watch of the store delivered; it is not read again. Each pod gets a shim
+ * (local/shim.h). While it exists, the runner makes this process a child subreaper: orphans of a killed shim become
+ * children of this process and are killed. So the process must have no other children.
  */
 #ifndef RH_LOCAL_RUNNER_H
 #define RH_LOCAL_RUNNER_H
@@ -20,6 +21,7 @@
 #include "base/os/loop.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "job/values/names.h"
 #include "local/locks.h"
 #include "local/shim.h"
 #include "store/store.h"
@@ -27,8 +29,8 @@
 /** Opaque runner. */
 struct rh_runner;
 
-/** Callbacks of a runner. Called on the loop's thread, from rh_runner_step() or the store's pump; strings are borrowed
- * during the call. Only the first three are required. */
+/** Callbacks of a runner. Called on the loop's thread, from rh_runner_step(), rh_runner_start_queued() or the
+ * store's pump; strings are borrowed during the call. Only the first four are required. */
 struct rh_runner_hooks {
 	/** @return the ConfigMap, Secret or PersistentVolumeClaim of that name, borrowed for the call that asks, or NULL */
 	const struct rh_json *(*find)(void *arg, const char *kind, const char *namespace_, const char *name);
@@ -36,6 +38,8 @@ struct rh_runner_hooks {
 	const char *(*address)(void *arg, const struct rh_json *pod);
 	/** @return the folder that relative paths of the pod's job are relative to; borrowed */
 	const char *(*folder)(void *arg, const struct rh_json *pod);
+	/** Write the name of the pod's replica: "worker-1". @return @p buffer */
+	const char *(*replica)(void *arg, const struct rh_json *pod, char buffer[RH_NAME_SIZE]);
 	/** Append lines of /etc/hosts for the pods of a namespace. */
 	void (*hosts)(void *arg, const char *namespace_, struct rh_str *out);
 	/** @return variables that the containers of the pod get unless it sets them, as "NAME=value", NULL-terminated,
@@ -90,7 +94,14 @@ int rh_runner_new(const struct rh_runner_options *options, struct rh_runner **re
 /** Kill all remaining processes, wait a few seconds at most for their end, and free the runner. NULL is ignored. */
 void rh_runner_free(struct rh_runner *runner);
 RH_DEFINE_CLEANUP(runner);
-/** Do what is due, as a step of the loop. @param now wall-clock microseconds */
+/**
+ * Start pods that wait, a few in each call, as a step of the loop: after the store's events, and before who deletes
+ * pods, so that a pod whose deletion was requested is not started. @param now wall-clock microseconds
+ */
+void rh_runner_start_queued(struct rh_runner *runner, int64_t now);
+/** @return the latest time of the next rh_runner_start_queued(), monotonic microseconds; RH_NEVER */
+int64_t rh_runner_start_deadline(const struct rh_runner *runner);
+/** Do what else is due, as a step of the loop after the engine's. @param now wall-clock microseconds */
 void rh_runner_step(struct rh_runner *runner, int64_t now);
 /** @return the latest time of the next rh_runner_step(), monotonic microseconds, as the last one found it; RH_NEVER */
 int64_t rh_runner_deadline(const struct rh_runner *runner);
@@ -117,7 +128,5 @@ bool rh_runner_runs(const struct rh_runner *runner, const char *job, const char 
 /** Build the path of a container's log below @p log_dir. @return owned by the caller; NULL: out of memory */
 char *rh_runner_log_path(const char *log_dir, const char *job, const char *replica, const char *container)
 	__attribute__((warn_unused_result));
-/** @return the name of a pod's replica, its name without the job's: "worker-1"; borrowed from @p pod; never NULL */
-const char *rh_runner_replica(const struct rh_json *pod);
 
 #endif

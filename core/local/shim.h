@@ -11,11 +11,11 @@
  *   5  the master of a pseudo-terminal, if a container of the plan has "terminal"
  *   3  the plan (runtime spec): a JSON document, read to its end
  *   4  the channel: a stream socket to the runner. When the other end closes, everything is killed at once, unless the
- * plan has "detached". On the socket the runner writes lines: `stop MICROSECONDS` (SIGTERM to all, SIGKILL after that
- * time), `kill` (SIGKILL now). The shim writes lines: JSON objects, one for each change (struct rh_shim_report below);
+ * plan has "detached". On the socket the runner writes commands (struct rh_shim_stop). The shim writes lines: JSON
+ * objects, one for each change (struct rh_shim_report below);
  * {"note": TEXT} for the user, such as that a log cannot be written; and empty lines after log files have grown. No
  * empty line follows another one that is still unread. The output of a container is in its log before its end is
- * reported. SIGTERM, SIGINT and SIGHUP to the shim do what `stop` does with the plan's grace. At the end it writes
+ * reported. SIGTERM, SIGINT and SIGHUP to the shim do what a command with the plan's grace does. At the end it writes
  * {"containers": [the last report of each]} into exit.json in the pod's directory, atomically, and exits. Until then
  * commands can be run in the pod through a socket in that directory (local/exec.h).
  *
@@ -46,9 +46,14 @@
 /** Environment variable with the container of a process: "POD-UID/CONTAINER". */
 #define RH_SHIM_MARK "ROUNDHOUSE_CONTAINER"
 
+/** Command of the runner to a shim: end the pod. Both are of one build: it is sent as it lies in memory. */
+struct rh_shim_stop {
+	int64_t grace; /**< microseconds between SIGTERM to all and SIGKILL; 0: SIGKILL now; a negative one is ignored */
+};
+
 /** Report of a shim about one container. As JSON:
  * {"container","init","state","pid","exitCode","signal","reason","message","restarts","startedAt","finishedAt",
- *  "again","asked"}.
+ *  "logBegin","logEnd","again","asked"}.
  */
 struct rh_shim_report {
 	char container[64];
@@ -64,7 +69,10 @@ struct rh_shim_report {
 	int32_t restarts;   /**< number of restarts */
 	int64_t started_at; /**< wall-clock microseconds */
 	int64_t finished_at;
-	bool asked; /**< its first process ended after the pod was stopped */
+	int64_t
+		log_begin;   /**< bytes of the log before the output of this run, which has ended; else 0, likewise the next */
+	int64_t log_end; /**< likewise, and those of its output */
+	bool asked;      /**< its first process ended after the pod was stopped */
 };
 
 /**

@@ -17,10 +17,6 @@
 #define MPI_MAIN_CONTAINER "spec.mainContainer"
 /** @} */
 
-/** Variable that says to the remote shell agent on one machine where kubectl is: it may be elsewhere than on a cluster.
- */
-#define MPI_KUBECTL "MPI_KUBECTL"
-
 /** @return whether the job is to run on one machine */
 int mpi_is_local(const struct rh_services *host, const struct rh_view *view);
 /** @return the job's name with @p suffix behind it as a JSON string, borrowed; NULL when memory is out */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../mpirun/mpirun.h"
 #include "mpi.h"
 
 /** Metadata of all of them; the arguments are the object's and the job's name as JSON strings. */
@@ -76,7 +77,7 @@ static void objects_write_agent(const struct objects_call *call, FILE *out)
 	const char *container = call->host->text(call->view, MPI_MAIN_CONTAINER);
 
 	fprintf(out, "#!/bin/sh\nset -x\nPOD_NAME=$1\nshift\n%s exec ${POD_NAME}",
-	        mpi_is_local(call->host, call->view) ? "\"${" MPI_KUBECTL "}\"" : "/opt/kube/kubectl");
+	        mpi_is_local(call->host, call->view) ? "\"${" MPIRUN_KUBECTL "}\"" : "/opt/kube/kubectl");
 	if (container && *container)
 		fprintf(out, " --container %s", container);
 	fputs(" -- /bin/sh -c \"$*\"", out);

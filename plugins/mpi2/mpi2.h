@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../mpirun/mpirun.h"
 #include "roundhouse/plugin.h"
 
 /** @name Replica types @{ */
@@ -31,8 +32,6 @@
 #define MPI2_LABEL "training.kubeflow.org/"
 /** Value of its label operator-name. */
 #define MPI2_OPERATOR "mpi-operator"
-/** Variable that says to the remote shell agent on one machine where kubectl is. */
-#define MPI2_KUBECTL "MPI_KUBECTL"
 
 /** Which MPI the job uses. */
 enum mpi2_implementation { MPI2_OPEN_MPI, MPI2_INTEL, MPI2_MPICH };
@@ -75,13 +74,12 @@ int32_t mpi2_validate(void *self, const struct rh_view *view, struct rh_reply *r
 /** A pod that is edited: that of a replica, or the template of the launcher's Job. */
 struct mpi2_pod {
 	struct mpi2_call *call;
-	const char *prefix; /**< of the paths of edits: "" in a pod; borrowed */
+	struct mpirun_pod mpirun; /**< the same for mpirun; the first container counts */
 };
 
 /** @name What pods get (mpi2_pod.c) @{ */
-/** Set what is at @p path of the pod (as of rh_services.edit) to the value @p json; with NULL, or after an error,
- * nothing. */
-void mpi2_edit(const struct mpi2_pod *pod, const char *path, const char *json);
+/** @param type replica type @param prefix mpirun_pod.prefix @return a pod for edits, which borrows @p call */
+struct mpi2_pod mpi2_begin_pod(struct mpi2_call *call, const char *type, const char *prefix);
 /** Edit the pod of worker @p index. */
 void mpi2_edit_worker(const struct mpi2_pod *pod, int32_t index);
 /** Edit the pod of the launcher, or the template of its Job. */

@@ -66,9 +66,9 @@ static void launcher_add(struct mpi2_call *call, bool suspend)
 void mpi2_name_job(struct mpi2_call *call, bool suspend)
 {
 	const char *policy = call->host->restart_policy(call->view, MPI2_LAUNCHER);
-	const struct mpi2_pod pod = {call, LAUNCHER_TEMPLATE};
+	const struct mpi2_pod pod = mpi2_begin_pod(call, MPI2_LAUNCHER, LAUNCHER_TEMPLATE);
 
 	launcher_add(call, suspend);
 	mpi2_edit_launcher(&pod);
-	mpi2_edit(&pod, "spec.restartPolicy", policy && *policy == 'N' ? "\"Never\"" : "\"OnFailure\"");
+	mpirun_edit(&pod.mpirun, "spec.restartPolicy", policy && *policy == 'N' ? "\"Never\"" : "\"OnFailure\"");
 }

@@ -119,21 +119,13 @@ static void objects_write_discovery(struct mpi2_call *call, FILE *out)
 	free(running);
 }
 
-/** In place of ssh; called as ssh is, with the host first. */
-static void objects_write_agent(struct mpi2_call *call, FILE *out)
-{
-	(void)call;
-	fputs("#!/bin/sh\nPOD_NAME=$1\nshift\nexec \"${" MPI2_KUBECTL "}\" exec \"${POD_NAME}\" -- /bin/sh -c \"$*\"\n",
-	      out);
-}
-
 static void objects_write_config(struct mpi2_call *call, FILE *out)
 {
 	const char *name = mpi2_quote(call, "%s-config", mpi2_name(call));
 	const char *app = mpi2_quote(call, "%s", mpi2_name(call));
 	const char *hostfile = objects_quote(call, objects_write_hostfile);
 	const char *discovery = objects_quote(call, objects_write_discovery);
-	const char *agent = mpi2_is_local(call) ? objects_quote(call, objects_write_agent) : NULL;
+	const char *agent = mpi2_is_local(call) ? mpi2_quote(call, "%s", MPIRUN_AGENT_SCRIPT) : NULL;
 
 	if (call->status < 0)
 		return;
@@ -142,7 +134,7 @@ static void objects_write_config(struct mpi2_call *call, FILE *out)
 	        ",\"data\":{\"hostfile\":%s,\"discover_hosts.sh\":%s",
 	        name, app, hostfile, discovery);
 	if (agent)
-		fprintf(out, ",\"rsh_agent.sh\":%s", agent);
+		fprintf(out, ",\"" MPIRUN_AGENT "\":%s", agent);
 	fputs("}}", out);
 }
 

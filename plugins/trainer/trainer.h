@@ -91,22 +91,6 @@ void trainer_refuse(struct trainer_call *call, const char *path, const char *for
 void trainer_fail_memory(struct trainer_call *call);
 /** @} */
 
-/** Apply @p patch to @p into as Kubernetes' strategic merge does (trainer_merge.c). */
-void trainer_merge(struct tree *tree, struct tree_node *into, const struct tree_node *patch);
-
-/** @name Replica types from job and runtime @{ */
-/** Refuse what is not served or not allowed (trainer_check.c). @param spec the runtime's */
-void trainer_check(struct trainer_call *call, struct tree *tree, const struct tree_node *spec);
-/** Refuse fields of the runtime that nobody reads (trainer_served.c). */
-void trainer_check_served(struct trainer_call *call, struct tree *tree, const struct tree_node *spec);
-/** Put the job's trainer and initializer into the runtime's replicated jobs (trainer_apply.c). */
-void trainer_apply(struct trainer_call *call, struct tree *tree, struct tree_node *spec);
-/** Set variables by name: entries of @p list in the place of those of @p container (trainer_apply.c). */
-void trainer_set_env(struct tree *tree, struct tree_node *container, const struct tree_node *list);
-/** @see rh_plugin.expand (trainer_expand.c) @return 0 or a negative status */
-int32_t trainer_expand(void *self, const struct rh_view *view, struct rh_reply *reply);
-/** @} */
-
 /** @name Pods @{ */
 /** Print where a replica is reached into @p text of TRAINER_TEXT bytes (trainer_edit.c). @return @p text */
 const char *trainer_host(const struct trainer_call *call, const char *job, int32_t index, char *text);
@@ -125,6 +109,10 @@ bool trainer_add_tune(struct trainer_call *call, const struct rh_replica *me, in
 bool trainer_tunes(const struct trainer_call *call);
 /** Refuse what torchtune's recipes do not have (trainer_tune.c). */
 void trainer_check_tune(struct trainer_call *call);
+/** @return whether pods are processes of one machine */
+bool trainer_is_local(const struct trainer_call *call);
+/** Give a launcher or node of MPI what mpirun needs beside variables (trainer_mpi.c). */
+void trainer_add_mpi(struct trainer_call *call, const struct rh_replica *me);
 /** @see rh_plugin.pod @return 0 or a negative status */
 int32_t trainer_make_pod(void *self, const struct rh_view *view, const struct rh_replica *me, struct rh_reply *reply);
 /** @} */
@@ -140,6 +128,8 @@ void trainer_join_gang(struct trainer_call *call);
 int32_t trainer_make(void *self, const struct rh_view *view, const struct rh_made *made, struct rh_reply *reply);
 /** @} */
 
+/** @see rh_plugin.expand (trainer_expand.c) @return 0 or a negative status */
+int32_t trainer_expand(void *self, const struct rh_view *view, struct rh_reply *reply);
 /** @see rh_plugin.validate (trainer_validate.c) @return 0 or a negative status */
 int32_t trainer_validate(void *self, const struct rh_view *view, struct rh_reply *reply);
 /** @see rh_plugin.judge (trainer_judge.c) @return 0 or a negative status */

@@ -11,6 +11,13 @@ static void test_hash__plain_is_fnv1a(void **state)
 	assert_true(rh_hash("foobar", 6) == UINT64_C(0x85944171F73967E8));
 }
 
+static void test_hash__bytes_that_lie_apart(void **state)
+{
+	(void)state;
+	assert_true(rh_hash_more(RH_HASH_START, NULL, 0) == rh_hash("", 0));
+	assert_true(rh_hash_more(rh_hash_more(RH_HASH_START, "foo", 3), "bar", 3) == rh_hash("foobar", 6));
+}
+
 /* The first vector of the Rust library's test of SipHash-1-3: key 00 01 … 0f, no bytes. */
 static void test_hash__keyed_is_siphash13(void **state)
 {
@@ -41,6 +48,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hash__plain_is_fnv1a),
+		cmocka_unit_test(test_hash__bytes_that_lie_apart),
 		cmocka_unit_test(test_hash__keyed_is_siphash13),
 		cmocka_unit_test(test_hash__keyed_depends_on_key_length_and_bytes),
 	};

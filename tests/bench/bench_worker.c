@@ -13,12 +13,15 @@
 
 #include "base/os/clock.h"
 #include "host/operations.h"
+#include "host/registry.h"
 #include "job/expansion.h"
 
 #define BENCH_DEATHS 100
 
 /* Microseconds of each call. */
 struct bench {
+	struct rh_loop *loop; /* with the worker processes of the host */
+	int64_t due;          /* deadline of its last turn; before the first one: at once */
 	int64_t *times;
 	size_t count;
 	size_t room;
@@ -36,20 +39,20 @@ static void bench_ready(void *arg)
 }
 
 /* Wait as the loop of a controller does, and let the host take what is there. */
-static void bench_wait(struct bench *bench, struct rh_host *host, int events)
+static void bench_wait(struct bench *bench, const struct rh_host *host)
 {
-	struct pollfd poll_events = {.fd = events, .events = POLLIN};
-	int64_t left = rh_host_deadline(host) - rh_clock_monotonic();
-	int64_t began;
+	struct pollfd poll_events = {.fd = host->events, .events = POLLIN};
+	int64_t began = rh_clock_monotonic();
+	int64_t left = bench->due - began;
 
 	(void)poll(&poll_events, 1, left <= 0 ? 0 : left > RH_SECOND ? 1000 : (int)(left / 1000) + 1);
 	began = rh_clock_monotonic();
-	rh_host_step(host, began);
+	bench->due = rh_loop_turn(bench->loop, began);
 	bench_note(bench, began);
 }
 
 /* Ask for one job until it has its answer, or the process has ended over it. @return 0 or negative */
-static int bench_ask(struct bench *bench, struct rh_host *host, int events, const char *name, const char *trouble)
+static int bench_ask(struct bench *bench, struct rh_host *host, const char *name, const char *trouble)
 {
 	rh_auto_free char *text = rh_asprintf(
 		"{\"apiVersion\":\"example.org/v1\",\"kind\":\"TroubleJob\",\"metadata\":{\"name\":\"%s\",\"annotations\":{"
@@ -74,7 +77,7 @@ static int bench_ask(struct bench *bench, struct rh_host *host, int events, cons
 		r = rh_host_expand(&snapshot, job, NULL);
 		bench_note(bench, began);
 		while (r == RH_EAGAIN && rh_answers_are_awaited(snapshot.answers) && !ready)
-			bench_wait(bench, host, events);
+			bench_wait(bench, host);
 	} while (ready);
 	rh_answers_free(snapshot.answers);
 	rh_job_free(job);
@@ -108,7 +111,7 @@ int main(int argc, char *argv[])
 	struct bench bench = {.room = (size_t)deaths * 64};
 	rh_auto(config) config = rh_config_new();
 	rh_auto(host) host = NULL;
-	int events = -1;
+	struct rh_host_attachment *attachment = NULL;
 	int r = config && argc > 1 && deaths > 0 ? 0 : -1;
 
 	if (r == 0) {
@@ -118,7 +121,9 @@ int main(int argc, char *argv[])
 	if (r == 0)
 		r = rh_host_try_file(host, argv[1], NULL);
 	if (r == 0)
-		r = rh_host_descriptor(host, &events, NULL);
+		r = rh_loop_new(&bench.loop, NULL);
+	if (r == 0)
+		r = rh_host_attach(host, bench.loop, 0, &attachment, NULL);
 	bench.times = rh_alloc_array(bench.room, sizeof(*bench.times));
 	if (r < 0 || !bench.times)
 		return 1;
@@ -126,12 +131,14 @@ int main(int argc, char *argv[])
 	for (int i = 0; i < deaths && r == 0; i++) {
 		rh_auto_free char *name = rh_asprintf("j%d", i);
 
-		r = name ? bench_ask(&bench, host, events, "good", "") : RH_ENOMEM;
+		r = name ? bench_ask(&bench, host, "good", "") : RH_ENOMEM;
 		if (r == 0)
-			r = bench_ask(&bench, host, events, name, "expand segv");
+			r = bench_ask(&bench, host, name, "expand segv");
 	}
 	if (r == 0)
 		bench_print(&bench, deaths);
+	rh_host_attachment_free(attachment);
+	rh_loop_free(bench.loop);
 	rh_free(bench.times);
 	return r < 0;
 }

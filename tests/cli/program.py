@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of commands share: the program under test, and how to call it."""
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import waits  # noqa: E402
+
 PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
-TIMEOUT = 180
+TIMEOUT = waits.PATIENCE_S
 
 # Runs that are kept belong to the tests, not to who starts them.
 _STATE = tempfile.TemporaryDirectory()
@@ -35,6 +39,11 @@ def call(*words, text=None, env=None):
     """Run the program; its result has returncode, stdout, stderr as text."""
     return subprocess.run([PROGRAM, *words], input=text, capture_output=True, text=True, timeout=TIMEOUT,
                           env={**os.environ, **(env or {})}, check=False)
+
+
+def wait_for(condition, what):
+    """Wait until condition() holds. -> what it returned"""
+    return waits.wait_for(what, condition, pause=0.01)
 
 
 def job(name="one", command="'exit 0'"):

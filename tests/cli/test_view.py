@@ -8,11 +8,10 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 import unittest.mock
 
 import program
-from program import Case, call, job, main
+from program import Case, call, job, main, wait_for
 from terminal import Talk, on_terminal
 
 
@@ -188,8 +187,13 @@ class Pipes(Case):
 
 class Terminal(Case):
     def test_status_line_is_wiped_before_anything_else_is_written(self):
-        status, text = on_terminal("run", self.file(job("a-long-name-that-needs-more-than-a-line",
-                                                        "'echo hello; sleep 0.3'")))
+        go = os.path.join(self.folder, "go")
+        script = f"'echo hello; while [ ! -e \"{go}\" ]; do sleep 0.05; done'"
+
+        def seen(text):
+            if text.count("\033[7m") > 1:
+                self.file("", "go")
+        status, text = on_terminal("run", self.file(job("a-long-name-that-needs-more-than-a-line", script)), seen=seen)
         self.assertEqual(status, 0)
         lines = re.findall("\033\\[7m([^\033]*)\033\\[0m(.{4})", text, re.S)
         self.assertGreater(len(lines), 1)
@@ -395,9 +399,7 @@ while True:
 
     def await_lines(self, talk, wanted):
         """Wait until the terminal is the replica's, which gets each key, or the run's, which gets lines."""
-        end = time.monotonic() + program.TIMEOUT
-        while bool(termios.tcgetattr(talk.fd)[3] & termios.ICANON) != wanted and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_for(lambda: bool(termios.tcgetattr(talk.fd)[3] & termios.ICANON) == wanted, "the terminal's mode")
 
     def test_terminal_is_given_back(self):
         """When the replica has ended, Ctrl-C is the run's again."""

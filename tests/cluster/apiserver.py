@@ -7,11 +7,13 @@
 Nothing outlives the test: daemons are stopped by their process id on the way out, and die with a test that is killed.
 The programs come from $KUBEBUILDER_ASSETS, or from the cache that assets.py fills.
 """
+import contextlib
 import ctypes
 import http.client
 import json
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import signal
@@ -19,10 +21,10 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ports import free_port  # noqa: E402
+from waits import wait_for  # noqa: E402
 
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl")
 SKIPPED = 77
@@ -224,13 +226,11 @@ class ApiServer:
         self.start(name)
 
     def wait_ready(self):
-        deadline = time.monotonic() + PATIENCE_S
-        while not self.is_ready():
+        def ask():
             for daemon in self.daemons.values():
                 daemon.assert_alive()
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"kube-apiserver is not ready after {PATIENCE_S} s; see {self.folder}")
-            time.sleep(0.1)
+            return self.is_ready()
+        wait_for(f"kube-apiserver is ready; see {self.folder}", ask, PATIENCE_S)
 
     def is_ready(self):
         try:
@@ -328,24 +328,31 @@ class ApiServer:
             raise AssertionError(f"kubectl {' '.join(map(str, words))}: {done.stderr.strip()}")
         return done
 
+    @contextlib.contextmanager
+    def proxy(self):
+        """`kubectl proxy`, for programs that do not log in. -> its URL"""
+        command = [self.programs / "kubectl", "proxy", "--port=0"]
+        with subprocess.Popen(command, env=self.environment(), text=True, stdout=subprocess.PIPE,
+                              preexec_fn=die_with_parent) as proxy:
+            try:
+                yield "http://" + re.search(r"[\d.]+:\d+", proxy.stdout.readline()).group(0)
+            finally:
+                proxy.terminate()
+
     def wait_served(self, stored_alone=False):
         """Wait until the server takes objects of all definitions that it has; stored_alone: in the version that is
         stored, as others need a webhook for their conversion, which is not there yet.
 
         `kubectl wait` fails for a definition that has no conditions yet, and the server answers 404 for a moment after
         it says Established."""
-        deadline = time.monotonic() + PATIENCE_S
         paths = []
         for crd in json.loads(self.get(CRDS))["items"]:
             names = crd["spec"]["names"]
             paths += [f"/apis/{crd['spec']['group']}/{version['name']}/{names['plural']}?limit=1"
                       for version in crd["spec"]["versions"]
                       if version["served"] and (version["storage"] or not stored_alone)]
-        while paths:
-            paths = [path for path in paths if self.request("GET", path)[0] != http.client.OK]
-            if paths and time.monotonic() > deadline:
-                raise RuntimeError(f"{', '.join(paths)} not served after {PATIENCE_S} s")
-            time.sleep(0.05 if paths else 0)
+        for path in paths:
+            wait_for(f"{path} is served", lambda path=path: self.request("GET", path)[0] == http.client.OK, PATIENCE_S)
 
     def object(self, *words):
         """-> what kubectl get ... -o json prints, parsed."""

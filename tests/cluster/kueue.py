@@ -8,12 +8,10 @@ definitions say of Workloads holds. Its own integrations are those that are aske
 """
 import base64
 import copy
-import http.client
 import json
 import os
 import pathlib
 import threading
-import time
 
 import apiserver
 
@@ -111,13 +109,12 @@ class Cluster(apiserver.ApiServer):
 
     def wait_certified(self):
         """Until Kueue has written into its definitions: the API server then opens their storage anew."""
-        deadline = time.monotonic() + apiserver.PATIENCE_S
         log = self.folder / "kueue.log"
-        while "CA certs are injected" not in log.read_text(errors="replace"):
+
+        def injected():
             self.daemons["kueue"].assert_alive()
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"Kueue has no certificates after {apiserver.PATIENCE_S} s")
-            time.sleep(POLL_S)
+            return "CA certs are injected" in log.read_text(errors="replace")
+        apiserver.wait_for("Kueue has certificates", injected, apiserver.PATIENCE_S)
         self.wait_served(stored_alone=True)
 
     def mount_certificates(self, folder):

@@ -74,11 +74,6 @@ class Alike(unittest.TestCase):
             answers[job["metadata"]["name"]] = "" if status == 201 else answer["message"]
         return answers
 
-    def is_idle(self, controller):
-        state = controller.state()
-        return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
-                state["store"]["inFlight"]) == (0, 0, 0, 0)
-
     def judged(self, job):
         """-> why the controller refuses a stored job, "" where it does not, or None as long as it has not looked."""
         stored = json.loads(self.api.get(f"{self.plural(job)}/{job['metadata']['name']}"))

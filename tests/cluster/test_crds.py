@@ -7,7 +7,6 @@ import json
 import pathlib
 import subprocess
 import sys
-import time
 import unittest
 
 import yaml
@@ -151,11 +150,7 @@ class Cluster(unittest.TestCase):
 
     @classmethod
     def eventually(cls, what, condition):
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            if time.monotonic() > deadline:
-                raise AssertionError(f"not within {PATIENCE_S} s: {what}")
-            time.sleep(0.1)
+        apiserver.wait_for(what, condition, PATIENCE_S)
 
 
 class Rules:

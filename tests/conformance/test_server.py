@@ -11,7 +11,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
@@ -58,10 +57,7 @@ class Server(unittest.TestCase):
         done = subprocess.run([PROGRAM, "crds", "--kind", "BrokenJob", "--plugins", self.folder / "good"], check=True,
                               capture_output=True, text=True)
         self.api.kubectl("apply", "--server-side", "-f", "-", text=done.stdout)
-        deadline = time.monotonic() + PATIENCE
-        while self.api.request("GET", "/apis/example.org/v1/brokenjobs")[0] != 200:
-            self.assertLess(time.monotonic(), deadline, "the kind is not served")
-            time.sleep(0.05)
+        self.api.wait_served()
         self.addCleanup(self.api.kubectl, "delete", "crd", "brokenjobs.example.org")
 
     def setUp(self):

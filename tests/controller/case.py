@@ -86,6 +86,21 @@ class Case(unittest.TestCase):
                     "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "limited"}]}]
         self.api.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
+    @classmethod
+    def apply_manifests(cls, *words):
+        """Apply what `roundhouse manifests` prints. @param words for kubectl. -> a token of the account in it"""
+        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True,
+                                 text=True).stdout
+        cls.api.kubectl("apply", "--server-side", *words, "-f", "-", text=objects)
+        return cls.api.kubectl("create", "token", "roundhouse", "-n", "roundhouse").stdout.strip()
+
+    @classmethod
+    def account(cls, *words):
+        """apply_manifests() -> the path of a kubeconfig of that account"""
+        path = cls.folder / "account.kubeconfig"
+        cls.api.write_kubeconfig(path, {"token": cls.apply_manifests(*words)})
+        return path
+
     def items(self, group, plural, namespace="default", query=""):
         root = "/api/v1" if group == "v1" else f"/apis/{group}"
         return json.loads(self.api.get(f"{root}/namespaces/{namespace}/{plural}{query}"))["items"]

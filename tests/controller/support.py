@@ -6,25 +6,12 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "cluster"), str(TESTS)]
 import apiserver  # noqa: E402
 import v1_module  # noqa: E402, F401 (for those who import this)
-
-PATIENCE_S = 180
-
-
-def wait_for(what, ask, patience=PATIENCE_S):
-    """Ask until the answer is true. -> the answer"""
-    deadline = time.monotonic() + patience
-    while True:
-        answer = ask()
-        if answer:
-            return answer
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not after {patience} s")
-        time.sleep(0.05)
+from waits import PATIENCE_S, wait_for  # noqa: E402, F401 (likewise)
 
 
 class Controller:
@@ -110,6 +97,19 @@ class Controller:
         status, text = self.get("/debug/state")
         assert status == 200, (status, text)
         return json.loads(text)
+
+    def is_idle(self, synced=False):
+        """-> whether everything is decided and sent; synced: and read, which it is not where a right is missing. False
+        while nobody answers"""
+        status, text = self.get("/debug/state")
+        if status != http.client.OK:
+            return False
+        engine, store = (json.loads(text)[part] for part in ("engine", "store"))
+        return not (engine["due"] or engine["requests"] or store["waiting"] or store["inFlight"]
+                    or (synced and engine["watchesNotSynced"]))
+
+    def wait_idle(self, synced=False):
+        wait_for("idle", lambda: self.is_idle(synced) or self.assert_alive())
 
     def metrics(self):
         """-> {name with labels: value}"""

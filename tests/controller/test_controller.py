@@ -276,16 +276,6 @@ class Rights(Case):
     SPARE = {("patch", "pods"), ("patch", "services"), ("get", "services"), ("get", "pods"), ("patch", "events"),
              ("get", "pytorchjobs"), ("create", "pods/exec")}
 
-    def account(self):
-        """-> the path of a kubeconfig"""
-        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True,
-                                 text=True).stdout
-        self.api.kubectl("apply", "--server-side", "-f", "-", text=objects)
-        token = self.api.kubectl("create", "token", "roundhouse", "-n", "roundhouse").stdout.strip()
-        path = self.folder / "account.kubeconfig"
-        self.api.write_kubeconfig(path, {"token": token})
-        return path
-
     def test_one_namespace(self):
         """What `roundhouse manifests --namespaced` grants is enough in that namespace, and there is nothing outside."""
         objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX, "--namespaced", "--namespace=team"],

@@ -6,7 +6,6 @@ what.
 Pods are set by hand. The folder of plugins is laid out as the kubelet mounts a ConfigMap: links through ..data. The
 second version is the first one with another text for its release, and another name for one of its variables.
 """
-import json
 import os
 import pathlib
 import shutil
@@ -18,7 +17,7 @@ import audit  # noqa: E402
 import case  # noqa: E402
 import support  # noqa: E402
 from case import GROUP, JAX, ROUNDHOUSE  # noqa: E402
-from support import apiserver, wait_for  # noqa: E402
+from support import wait_for  # noqa: E402
 
 JOBS = 200
 LOADED = 'roundhouse_plugin_reloads_total{result="loaded"}'
@@ -86,14 +85,6 @@ class Exchange(case.Case):
     def wait_for_count(self, controller, name, number):
         wait_for(f"{name} {number}", lambda: controller.metrics().get(name) == number or controller.assert_alive())
 
-    def wait_until_quiet(self, controller):
-        """Everything is read, decided and sent."""
-        def is_quiet():
-            state = controller.state()
-            return not (state["engine"]["watchesNotSynced"] or state["engine"]["due"] or state["engine"]["requests"]
-                        or state["store"]["waiting"] or state["store"]["inFlight"])
-        wait_for("quiet", is_quiet)
-
     def add(self, name):
         self.create(job(name), "jaxjobs")
         return wait_for("a pod", lambda: self.pods(name))
@@ -120,16 +111,16 @@ class Exchange(case.Case):
                 any((c["type"], c["status"]) == ("Running", "True")
                     for c in item.get("status", {}).get("conditions", []))
                 for item in self.items(GROUP, "jaxjobs")))
-            self.wait_until_quiet(controller)
+            controller.wait_idle(synced=True)
             versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"]
                         for item in self.items(GROUP, "jaxjobs")}
             before = len(self.api.writes())
             self.mounted.swap(jax=self.second)
             self.wait_for_count(controller, LOADED, 1)
-            self.wait_until_quiet(controller)
+            controller.wait_idle(synced=True)
             self.assertEqual(controller.state()["engine"]["jobs"], JOBS)
             self.add("new")
-            self.wait_until_quiet(controller)
+            controller.wait_idle(synced=True)
             written = {audit.what(event) for event in self.api.writes()[before:]}
             self.assertEqual({what for what in written if "new" not in what}, set())
             self.assertEqual({item["metadata"]["name"]: item["metadata"]["resourceVersion"]

@@ -43,24 +43,31 @@ struct row {
 	const char *hint; /* part of it; NULL: none */
 };
 
+static const struct rh_resource jobs = {"kubeflow.org/v1", "PyTorchJob", "pytorchjobs"};
+static const struct rh_resource groups = {"scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups"};
+static const struct rh_resource others = {"kubeflow.org/v1", "PyTorchJobX", "pytorchjobsx"};
+
 static const struct row rows[] = {
+	{"requests", {NULL, "requests", "authenticate", "", 403, "no"}, NULL},
 	{"no CRD",
-     {"pytorchjobs.kubeflow.org", "list", "", 404, "not found"},
+     {&jobs, "pytorchjobs.kubeflow.org", "list", "", 404, "not found"},
      "roundhouse crds --kind PyTorchJob | kubectl"},
-	{"no other resource", {"podgroups.scheduling.volcano.sh", "list", "", 404, "not found"}, "install what defines it"},
-	{"a longer name", {"pytorchjobsx.kubeflow.org", "list", "", 404, "not found"}, "install what defines it"},
+	{"no other resource",
+     {&groups, "podgroups.scheduling.volcano.sh", "list", "", 404, "not found"},
+     "install what defines it"},
+	{"a longer name", {&others, "pytorchjobsx.kubeflow.org", "list", "", 404, "not found"}, "install what defines it"},
 	{"no right",
-     {"pytorchjobs.kubeflow.org", "watch", "", 403, "no"},
+     {&jobs, "pytorchjobs.kubeflow.org", "watch", "", 403, "no"},
      "ClusterRole of its service account: {apiGroups: [\"kubeflow.org\"], resources: [pytorchjobs], verbs: [list, "
      "watch]}"},
 	{"no right in a namespace",
-     {"pods", "list", "team", 403, "no"},
+     {&rh_resource_pods, "pods", "list", "team", 403, "no"},
      "to the Role of its service account: {apiGroups: [\"\"], resources: [pods]"},
 	{"credentials",
-     {"pods", "list", "", 401, "no"},
+     {&rh_resource_pods, "pods", "list", "", 401, "no"},
      "context \"c\", user \"u\": the token in f: users[0].user.token is not accepted; renew it"},
-	{"server", {"pods", "list", "", 500, "no"}, NULL},
-	{"connection", {"pods", "list", "", 0, "refused"}, NULL},
+	{"server", {&rh_resource_pods, "pods", "list", "", 500, "no"}, NULL},
+	{"connection", {&rh_resource_pods, "pods", "list", "", 0, "refused"}, NULL},
 };
 
 static void test_problems__hint(void **state)
@@ -95,7 +102,7 @@ static void test_problems__come_and_go(void **state)
 {
 	struct stage stage = {0};
 	struct rh_problems problems = {0};
-	struct rh_kube_problem problem = {"pods", "list", "team", 500, "first"};
+	struct rh_kube_problem problem = {&rh_resource_pods, "pods", "list", "team", 500, "first"};
 
 	(void)state;
 	open_stage(&stage);
@@ -118,7 +125,7 @@ static void test_problems__come_and_go(void **state)
 static void test_problems__memory_is_out(void **state)
 {
 	struct stage stage = {0};
-	const struct rh_kube_problem problem = {"pods", "list", "team", 500, "first"};
+	const struct rh_kube_problem problem = {&rh_resource_pods, "pods", "list", "team", 500, "first"};
 
 	(void)state;
 	open_stage(&stage);

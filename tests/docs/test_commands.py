@@ -11,10 +11,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import pages
+
+sys.path.insert(0, str(pages.SOURCE / "tests"))
+import waits  # noqa: E402
 
 PROGRAM, SOURCE, JAX = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 LIMIT = 300  # seconds; a command that does not end is a failure, however slow the machine is
@@ -264,14 +266,15 @@ class Commands(Tree):
                                                        stdout=out, stderr=out) as run:
             try:
                 command = next(command for command in TESTED if command.startswith("roundhouse exec"))
-                end = time.monotonic() + LIMIT
-                done = self.call(command)
-                while done.returncode != 0 and run.poll() is None and time.monotonic() < end:
-                    time.sleep(0.1)
-                    done = self.call(command)
+                done = []
+
+                def ask():
+                    done[:] = [self.call(command)]
+                    return done[0].returncode == 0 or run.poll() is not None
+                waits.wait_for("the replica takes a command", ask, LIMIT)
             finally:
                 run.send_signal(signal.SIGINT)
-        self.assertEqual((done.returncode, done.stdout), (0, "2\npy-spy: dump --pid 1234\n"), output.read_text())
+        self.assertEqual((done[0].returncode, done[0].stdout), (0, "2\npy-spy: dump --pid 1234\n"), output.read_text())
 
 
 class Mentions(Tree):

@@ -90,13 +90,27 @@ def clear(api, job):
     time.sleep(0.3)
 
 
+def has_ended(state):
+    return any(c["type"] in ("Succeeded", "Failed") and c["status"] == "True" for c in state.get("conditions", []))
+
+
 def wait_noticed(api, job, before, limit=20.0):
-    """Restarts of pods that run are added up: a controller that sees all pods at once fails the job before it
-    runs, V1 too."""
+    """Wait until the controller has counted the change of a pod. V1 saw each change by itself, and one that sees
+    several at once does something else, V1 too: restarts of pods that run are added up, so it fails a job before it
+    runs; and it reports the exit of every pod that it finds ended, but of none that ends after the job."""
     start = time.time()
     while time.time() - start < limit and (snapshot(api, job).get("replicaStatuses")
                                            or {}) == (before.get("replicaStatuses") or {}):
         time.sleep(0.05)
+
+
+def end_each(api, job, pods, phase, code):
+    """End one pod after the other."""
+    for pod, more in zip(pods, [*pods[1:], None]):
+        before = snapshot(api, job)
+        player.set_phase(api, pod, phase, code)
+        if more and not has_ended(before):
+            wait_noticed(api, job, before)
 
 
 def do_step(api, job, step):
@@ -114,11 +128,9 @@ def do_step(api, job, step):
                 if "restartCount" in step:
                     wait_noticed(api, job, before)
     elif "succeed" in step:
-        for p in chosen(step["succeed"]):
-            player.set_phase(api, p, "Succeeded", 0)
+        end_each(api, job, chosen(step["succeed"]), "Succeeded", 0)
     elif "fail" in step:
-        for p in chosen(step["fail"]):
-            player.set_phase(api, p, "Failed", step["exitCode"])
+        end_each(api, job, chosen(step["fail"]), "Failed", step["exitCode"])
     elif "deletePod" in step:
         for p in chosen(step["deletePod"]):
             api.call("DELETE", f"/api/v1/namespaces/default/pods/{p['metadata']['name']}?gracePeriodSeconds=0")
@@ -154,7 +166,7 @@ def play(api, life, want, alike):
 def steady(life):
     """Without what V1 itself reports one way in one run and another way in the next."""
     for s in [life.get("afterCreate") or {}] + (life.get("afterStep") or []):
-        if any(c["type"] in ("Succeeded", "Failed") and c["status"] == "True" for c in s.get("conditions", [])):
+        if has_ended(s):
             for counts in s["replicaStatuses"].values():
                 counts.pop("selector", None)
     if "events" in life:

@@ -145,6 +145,11 @@ static void test_pod__fault(void **state)
 	"{'name':'" name "','restartCount':1,'state':{'running':{}},'lastState':{'terminated':{'exitCode':" code \
 	",'reason':'OOMKilled','message':'" message "','finishedAt':'2026-11-21T10:00:07Z'}}}"
 
+#define LOST "RuntimeError: Connection closed by peer"
+#define WAS_LOST(name)                                                                                    \
+	"{'name':'" name "','restartCount':1,'state':{'running':{}},'lastState':{'terminated':{'exitCode':1," \
+	"'reason':'Error','message':'" LOST "','finishedAt':'2026-11-21T10:00:07Z'}}}"
+
 /* A container that ended badly and was restarted in its place is the culprit of a pod that goes on. */
 static void test_pod__restarted_in_place(void **state)
 {
@@ -157,6 +162,16 @@ static void test_pod__restarted_in_place(void **state)
 		{"sidecar",
 	     POD_OF("{'phase':'Running','containerStatuses':[" WAS("pytorch", "0", "m") "," WAS("side", "2", "s") "]}"), -1,
 	     2, "side", "s", "OOMKilled"},
+		{"sidecar, whose end the main container only noticed",
+	     POD_OF("{'phase':'Running','containerStatuses':[" WAS_LOST("pytorch") "," WAS("side", "2", "s") "]}"), -1, 2,
+	     "side", "s", "OOMKilled"},
+		{"sidecar between two runs",
+	     POD_OF(
+			 "{'phase':'Running','containerStatuses':[" ENDED("pytorch", "1", LOST) "," ENDED("side", "2", "s") "]}"),
+	     1, 2, "side", "s", "Error"},
+		{"main container, where both lost others",
+	     POD_OF("{'phase':'Running','containerStatuses':[" WAS_LOST("pytorch") "," WAS_LOST("side") "]}"), -1, 1,
+	     "pytorch", LOST, "Error"},
 		{"init container", POD_OF("{'phase':'Pending','initContainerStatuses':[" WAS("a", "3", "i") "]}"), -1, 3, "a",
 	     "i", "OOMKilled"},
 		{"between two runs", POD_OF("{'phase':'Running','containerStatuses':[" ENDED("pytorch", "4", "now") "]}"), 4, 4,

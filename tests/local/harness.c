@@ -48,10 +48,11 @@ static void take_job(void *arg, const struct rh_json *job, const struct rh_run_f
 	run->job = rh_json_copy(job);
 }
 
-static void take_pod(void *arg, const struct rh_json *pod)
+static void take_pod(void *arg, const char *replica, const struct rh_json *pod)
 {
 	struct test_run *run = arg;
 
+	assert_true(rh_ends_with(rh_json_string_at(pod, "metadata.name"), replica));
 	assert_non_null(rh_json_string_at(pod, "metadata.uid"));
 	run->pods_reported++;
 }
@@ -216,16 +217,37 @@ int test_run_job(struct test_run *run, const struct test_job *job)
 	return test_run_go(run, rh_str_text(&yaml));
 }
 
-void test_run_in_place(struct test_run *run, const struct test_job *job)
+/* @return a folder of marks for the run; give it to leave_place() */
+static char *enter_place(const struct test_run *run)
 {
-	rh_auto_free char *place = rh_asprintf("%s/../place-%d", run->scratch, (int)getpid());
+	char *place = rh_asprintf("%s/../place-%d", run->scratch, (int)getpid());
 
 	(void)rh_dir_remove(place, NULL);
 	assert_int_equal(rh_dir_make(place, 0700, NULL), 0);
 	(void)setenv("PLACE_OF_TEST", place, 1);
-	test_run_job(run, job);
+	return place;
+}
+
+static void leave_place(char *place)
+{
 	(void)unsetenv("PLACE_OF_TEST");
-	assert_int_equal(rh_dir_remove(place, NULL), 0);
+	test_scratch_remove(place);
+}
+
+void test_run_in_place(struct test_run *run, const struct test_job *job)
+{
+	char *place = enter_place(run);
+
+	test_run_job(run, job);
+	leave_place(place);
+}
+
+void test_run_go_in_place(struct test_run *run, const char *yaml)
+{
+	char *place = enter_place(run);
+
+	test_run_go(run, yaml);
+	leave_place(place);
 }
 
 void test_run_mark(const char *name)

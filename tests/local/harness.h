@@ -65,6 +65,8 @@ int test_run_job(struct test_run *run, const struct test_job *job);
 /** Run such a job. Its pods have a folder of marks in which they see what has to happen before they go on: no time
  * shows it on a busy machine. */
 void test_run_in_place(struct test_run *run, const struct test_job *job);
+/** Likewise test_run_go(). */
+void test_run_go_in_place(struct test_run *run, const char *yaml);
 /** Shell: make the mark @p name, a literal. */
 #define TEST_MARK(name) ": >$PLACE_OF_TEST/" name "; "
 /** Shell: wait for the mark @p name, a literal. */

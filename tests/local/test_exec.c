@@ -38,8 +38,10 @@ static void link_pod(const struct fixture *fixture, const char *run)
 {
 	rh_auto_free char *pods = rh_path_join(run, "pods");
 	rh_auto_free char *name = rh_path_join(pods, "team.p");
+	const struct rh_pod_record record = {"team", "p", "j", "w-0"};
 
 	assert_int_equal(rh_dir_make(pods, 0700, NULL), 0);
+	assert_int_equal(rh_pod_record_write(fixture->shim->folder, &record, NULL), 0);
 	assert_int_equal(symlink(fixture->shim->folder, name), 0);
 }
 
@@ -78,17 +80,27 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void test_exec__names_of_links(void **state)
+/* A link leads to the record of the pod whose name it has. */
+static void test_exec__reads_links(void **state)
 {
-	static const char *const others[] = {"", "team", ".p", "team.", "team.p.9d0c-uid", "3f0c9c1e-uid"};
-	rh_auto_free char *name = rh_exec_link_name("team", "p-worker-0");
-	size_t length = 0;
+	static const char *const others[] = {"team.p.9d0c-uid", "team.missing", "team.other"};
+	const struct fixture *fixture = *state;
+	rh_auto_free char *made = rh_path_join(fixture->pods, others[0]);
+	rh_auto_free char *bare = rh_path_join(fixture->pods, others[2]);
+	rh_auto_pod_record record = {0};
 
-	(void)state;
-	assert_string_equal(rh_exec_link_read(name, &length), "p-worker-0");
-	assert_int_equal(length, strlen("team"));
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		assert_null(rh_exec_link_read(others[i], &length));
+	assert_int_equal(symlink(fixture->shim->folder, made), 0); /* before it is renamed */
+	assert_int_equal(symlink(fixture->tmp, bare), 0);          /* a folder without a record */
+	assert_int_equal(rh_exec_link_read(fixture->pods, "team.p", &record), 0);
+	assert_string_equal(record.namespace_, "team");
+	assert_string_equal(record.pod, "p");
+	assert_string_equal(record.job, "j");
+	assert_string_equal(record.replica, "w-0");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct rh_pod_record none = {0};
+
+		assert_int_equal(rh_exec_link_read(fixture->pods, others[i], &none), RH_ENOENT);
+	}
 }
 
 /* Run `sh -c SCRIPT` in the pod. @return result of rh_exec() */
@@ -342,7 +354,7 @@ static void test_exec__without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exec__names_of_links),
+		cmocka_unit_test_setup_teardown(test_exec__reads_links, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__reports_the_exit_status, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__says_what_cannot_be_started, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exec__passes_the_streams, set_up, tear_down),

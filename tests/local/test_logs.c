@@ -11,6 +11,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "base/os/clock.h"
 #include "base/os/file.h"
 #include "local/scratch.h"
 
@@ -146,21 +147,27 @@ struct tail_row {
 	int64_t from;
 	size_t limit;
 	const char *wanted;
+	int64_t to; /* 0: the end of the file */
 };
 
 static const struct tail_row tail_rows[] = {
-	{"empty", "", 0, 100, ""},
-	{"all of a short file", "one\ntwo\n", 0, 100, "one\ntwo"},
-	{"no newline at the end", "one\ntwo", 0, 100, "one\ntwo"},
-	{"several newlines at the end", "one\n\n\n", 0, 100, "one"},
-	{"only what came after", "old\nnew\n", 4, 100, "new"},
-	{"whole lines", "first line\nsecond\nthird\n", 0, 14, "second\nthird"},
-	{"a last line that is too long", "0123456789", 0, 6, "456789"},
-	{"characters are not cut", "\xc3\xa4\xc3\xb6\xc3\xbc", 0, 6, "\xc3\xbc"},
+	{"empty", "", 0, 100, "", 0},
+	{"all of a short file", "one\ntwo\n", 0, 100, "one\ntwo", 0},
+	{"no newline at the end", "one\ntwo", 0, 100, "one\ntwo", 0},
+	{"several newlines at the end", "one\n\n\n", 0, 100, "one", 0},
+	{"only what came after", "old\nnew\n", 4, 100, "new", 0},
+	{"whole lines", "first line\nsecond\nthird\n", 0, 14, "second\nthird", 0},
+	{"a last line that is too long", "0123456789", 0, 6, "456789", 0},
+	{"characters are not cut", "\xc3\xa4\xc3\xb6\xc3\xbc", 0, 6, "\xc3\xbc", 0},
 	{"a lone byte of a character", "a\xff\x62", 0, 100,
      "a\xef\xbf\xbd"
-     "b"},
-	{"start beyond the end", "abc", 10, 100, ""},
+     "b",
+     0},
+	{"start beyond the end", "abc", 10, 100, "", 0},
+	{"only what came before", "old\nnew\n", 0, 100, "old", 4},
+	{"only what came between", "first\nold\nnew\n", 6, 100, "old", 10},
+	{"the last lines before", "first\nold\nnew\n", 0, 4, "old", 10},
+	{"an end beyond that of the file", "old\n", 0, 100, "old", 1000},
 };
 
 static void test_logs__tail(void **state)
@@ -173,7 +180,7 @@ static void test_logs__tail(void **state)
 		rh_auto_str out = {0};
 
 		test_scratch_append(fixture->folder, row->name, row->text, strlen(row->text));
-		rh_log_tail(path, row->from, row->limit, &out);
+		rh_log_tail(path, row->from, row->to ? row->to : RH_NEVER, row->limit, &out);
 		if (strcmp(rh_str_text(&out), row->wanted) != 0)
 			fail_msg("%s: \"%s\" is not \"%s\"", row->name, rh_str_text(&out), row->wanted);
 	}
@@ -189,7 +196,7 @@ static void test_logs__tail_is_bounded_text(void **state)
 		rh_auto_str out = {0};
 		size_t at = 0;
 
-		rh_log_tail(fixture->log.path, 0, limit, &out);
+		rh_log_tail(fixture->log.path, 0, RH_NEVER, limit, &out);
 		assert_true(out.length <= limit);
 		while (at < out.length) {
 			size_t step = rh_utf8_length(out.data + at, out.length - at);

@@ -6,11 +6,14 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests"))
+from waits import wait_for  # noqa: E402
+
 FAKES = {
     "cmake": 'case "$*" in *"$FAKE_BAD"*) echo "no such preset"; exit 1 ;; esac',
     "ctest": """
@@ -71,7 +74,7 @@ class Check(unittest.TestCase):
 
     def test_check__runs_what_a_change_concerns(self):
         self.check()
-        for name, stages in {"docs/a.md": ["dev"], "tests/base/a.c": ["asan", "dev", "slow"], "core/a.c": STAGES,
+        for name, stages in {"docs/a.md": ["asan", "dev", "slow"], "README.md": ["asan", "dev", "slow"], "tests/base/a.c": ["asan", "dev", "slow"], "core/a.c": STAGES,
                              "tests/comm/a.c": ["asan", "dev", "slow", "tsan"],
                              "tests/controller/a.c": ["asan", "cluster", "dev", "slow"]}.items():
             with self.subTest(name):
@@ -117,13 +120,11 @@ with open(os.environ["FAKE_LOG"], "a") as log:
         self.log.write_text("")
         run = subprocess.Popen(["./check"], cwd=self.tree, env=self.environment(), stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while len(self.log.read_text().split()) < len(["dev", "slow"]):
-            time.sleep(0.05)
+        wait_for("two stages of tests", lambda: len(self.log.read_text().split()) == len(["dev", "slow"]))
         run.terminate()
         self.assertEqual(run.wait(), 128 + signal.SIGTERM)
         for process in self.log.read_text().split():
-            while pathlib.Path("/proc", process).exists():
-                time.sleep(0.05)
+            wait_for("their end", lambda process=process: not pathlib.Path("/proc", process).exists())
 
     def test_check__what_fails_beside_the_tests_is_named(self):
         for preset in ("release", "asan"):

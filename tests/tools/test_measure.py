@@ -78,6 +78,17 @@ def run(files, measure=None):
 
 
 class Measure(unittest.TestCase):
+    def test_measure__only_the_snapshot_reads_the_engine(self):
+        text = SPDX_C + '#include "engine/carry/entry.h"\n'
+        engine = {"core/engine/carry/entry.h": SPDX_C + '#include "engine/carry/entry_state.h"\n',
+                  "core/engine/carry/entry_state.h": SPDX_C}
+        status, output = run({**engine, "tests/engine/carry/snapshot.c": text})
+        self.assertEqual(status, 0, output)
+        status, output = run({**engine, "tests/engine/carry/test_a.c": text})
+        self.assertEqual(status, 1, output)
+        self.assertIn("tests/engine/carry/test_a.c: core/engine/carry/entry_state.h may be included by "
+                      "tests/engine/carry/snapshot.c only", output)
+
     def test_measure__broken_rule_is_reported(self):
         for name, (file, text, words) in BROKEN.items():
             with self.subTest(name):

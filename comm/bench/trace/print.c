@@ -81,12 +81,12 @@ static void print_untraced(const struct rh_trace_rank *ranks, size_t count, FILE
 /* Of few operations nothing is known. */
 static void print_pace(const struct rh_trace_result *result, FILE *out)
 {
-	const struct rh_pace *pace = result->pace;
+	const struct rh_comm_pace *pace = result->pace;
 
-	if (pace->rounds < RH_PACE_ROUNDS_LEAST)
+	if (pace->rounds < RH_COMM_PACE_ROUNDS_LEAST)
 		return;
 	if (pace->late != RH_COMM_NO_RANK)
-		(void)fprintf(out, "slow: the others wait for rank %d in %.1f %% of the time, over %zu operations\n",
+		(void)fprintf(out, "slow: the others wait for rank %d in %.1f %% of the time, over %zu rounds\n",
 		              (int)result->ranks[pace->late].rank, 100 * pace->share, pace->rounds);
 	(void)fprintf(out, "all ranks wait for data in %.1f %% of the time\n", 100 * pace->transfer);
 }
@@ -164,9 +164,9 @@ static void json_finding(const struct rh_trace_finding *finding, FILE *out)
 
 static void json_pace(const struct rh_trace_result *result, FILE *out)
 {
-	const struct rh_pace *pace = result->pace;
+	const struct rh_comm_pace *pace = result->pace;
 
-	(void)fprintf(out, "  \"pace\": {\"operations\": %zu, \"transfer\": %.6f", pace->rounds, pace->transfer);
+	(void)fprintf(out, "  \"pace\": {\"rounds\": %zu, \"transfer\": %.6f", pace->rounds, pace->transfer);
 	if (pace->late != RH_COMM_NO_RANK)
 		(void)fprintf(out, ", \"slow\": %d, \"share\": %.6f", (int)result->ranks[pace->late].rank, pace->share);
 	(void)fputs("},\n", out);

@@ -17,7 +17,7 @@ struct rh_trace_result {
 	const struct rh_trace_rank *ranks; /**< by rank */
 	size_t count;                      /**< of them */
 	const struct rh_trace_findings *findings;
-	const struct rh_pace *pace;
+	const struct rh_comm_pace *pace;
 };
 
 /** A line for each rank, then the findings. */

@@ -108,11 +108,11 @@ static int trace_check(const struct rh_trace_rank *ranks, size_t count)
 static int trace_print(const struct rh_trace_rank *ranks, size_t count, bool json)
 {
 	struct rh_trace_findings findings;
-	struct rh_pace pace;
+	struct rh_comm_pace pace;
 	const struct rh_trace_result result = {ranks, count, &findings, &pace};
 	int status = FOUND;
 
-	if (rh_trace_find(ranks, count, &findings) < 0 || rh_pace_of(ranks, count, &pace) < 0) {
+	if (rh_trace_find(ranks, count, &findings) < 0 || rh_trace_pace(ranks, count, &pace) < 0) {
 		(void)trace_fail("out of memory");
 	} else {
 		(json ? rh_trace_print_json : rh_trace_print_text)(&result, stdout);

@@ -247,6 +247,12 @@ void rh_comm_client_beat(struct rh_comm_client *client, const struct rh_comm_bea
 	(void)client_queue(client, RH_COMM_FRAME_BEAT, beat, sizeof(*beat), NULL, 0);
 }
 
+void rh_comm_client_pace(struct rh_comm_client *client, const struct rh_comm_pace_mark *marks, size_t count)
+{
+	if (count > 0)
+		(void)client_queue(client, RH_COMM_FRAME_PACE, marks, count * sizeof(*marks), NULL, 0);
+}
+
 int32_t rh_comm_client_unanswered(struct rh_comm_client *client)
 {
 	int32_t count;

@@ -14,6 +14,7 @@
 
 #include "comm/core/bootstrap/protocol/frame.h"
 #include "comm/core/env.h"
+#include "comm/core/trace/pace.h"
 
 /** Opaque connection. */
 struct rh_comm_client;
@@ -45,6 +46,8 @@ int64_t rh_comm_client_get(struct rh_comm_client *client, const char *key, void 
                            struct rh_comm_error *err);
 /** Send a heartbeat. */
 void rh_comm_client_beat(struct rh_comm_client *client, const struct rh_comm_beat *beat);
+/** Report for how long this rank has waited. @param count at most RH_COMM_PACE_MARKS; 0: nothing is sent */
+void rh_comm_client_pace(struct rh_comm_client *client, const struct rh_comm_pace_mark *marks, size_t count);
 /** An inquiry before the end of the world. */
 struct rh_comm_case {
 	struct rh_comm_query query;

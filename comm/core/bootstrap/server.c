@@ -15,6 +15,7 @@
 #include "comm/core/bootstrap/server_diagnosis.h"
 #include "comm/core/bootstrap/server_handshake.h"
 #include "comm/core/bootstrap/server_liveness.h"
+#include "comm/core/bootstrap/server_pace.h"
 #include "comm/core/bootstrap/server_peers.h"
 #include "comm/core/bootstrap/server_store.h"
 #include "comm/core/error.h"
@@ -33,6 +34,7 @@ static void server_peer_free(struct server_peer *peer)
 		(void)close(peer->fd);
 	rh_comm_buffer_deinit(&peer->in);
 	rh_comm_buffer_deinit(&peer->out);
+	free(peer->pace);
 	free(peer);
 }
 
@@ -60,6 +62,9 @@ static void server_on_member_frame(struct rh_comm_server *server, struct server_
 		break;
 	case RH_COMM_FRAME_GONE:
 		rh_comm_server_on_gone(server, peer, payload, length);
+		break;
+	case RH_COMM_FRAME_PACE:
+		rh_comm_server_on_pace(server, peer, payload, length);
 		break;
 	case RH_COMM_FRAME_LEAVE:
 		rh_comm_server_on_leave(server, peer, payload, length);
@@ -185,6 +190,7 @@ static int64_t server_turn(struct rh_comm_server *server, const struct pollfd *s
 	if (rh_comm_now() < tick && server->inquiry.since == 0)
 		return tick;
 	rh_comm_server_check_liveness(server, rh_comm_now());
+	rh_comm_server_judge_pace(server, rh_comm_now());
 	server_sweep(server, rh_comm_now());
 	server->full = false;
 	return rh_comm_now() + SERVER_TICK;
@@ -325,6 +331,7 @@ int32_t rh_comm_server_new(const struct rh_comm_env *env, struct rh_comm_server 
 	server->death_timeout = env->death_timeout;
 	server->log = env->log;
 	server->slow = env->slow;
+	server->pace.found.late = RH_COMM_NO_RANK;
 	r = server_start(server, env, err);
 	if (r < 0) {
 		server_release(server);
@@ -337,6 +344,13 @@ int32_t rh_comm_server_new(const struct rh_comm_env *env, struct rh_comm_server 
 int32_t rh_comm_server_port(const struct rh_comm_server *server)
 {
 	return server->port;
+}
+
+void rh_comm_server_pace(struct rh_comm_server *server, struct rh_comm_pace *ret_pace)
+{
+	(void)pthread_mutex_lock(&server->lock);
+	*ret_pace = server->pace.found;
+	(void)pthread_mutex_unlock(&server->lock);
 }
 
 const char *rh_comm_server_host(const struct rh_comm_server *server)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "comm/core/env.h"
+#include "comm/core/trace/pace.h"
 
 /** Opaque server. */
 struct rh_comm_server;
@@ -29,6 +30,8 @@ int32_t rh_comm_server_new(const struct rh_comm_env *env, struct rh_comm_server 
 int32_t rh_comm_server_port(const struct rh_comm_server *server);
 /** @return the address at which this process reaches it; valid as long as the server */
 const char *rh_comm_server_host(const struct rh_comm_server *server);
+/** Get what the ranks' waits say of their pace; rounds 0: nothing is known yet. Any thread. */
+void rh_comm_server_pace(struct rh_comm_server *server, struct rh_comm_pace *ret_pace);
 /** Open and close no descriptor until rh_comm_server_fork_parent(). */
 void rh_comm_server_fork_prepare(struct rh_comm_server *server);
 /** Undo rh_comm_server_fork_prepare(). */

@@ -38,6 +38,7 @@ struct server_peer {
 	int64_t answered; /**< when the answer arrived; 0: never */
 	int64_t since;    /**< of the connection, then of the last heartbeat */
 	struct server_warned warned;
+	struct rh_comm_pace_history *pace; /**< NULL: it has reported none; owned */
 	char address[64];
 };
 
@@ -82,6 +83,14 @@ struct server_watch {
 	int64_t next;    /**< time before which no inquiry opens */
 };
 
+/** What the ranks' waits say of their pace. */
+struct server_pace {
+	struct rh_comm_pace found; /**< the rank in it stays until it has come in time for a while */
+	bool fresh;                /**< a rank has reported since the latest judgement */
+	int64_t judged;            /**< when that was */
+	int32_t quiet;             /**< judgements in a row that named nobody, or another rank */
+};
+
 /** The rendezvous server. */
 struct rh_comm_server {
 	pthread_t thread;
@@ -110,6 +119,7 @@ struct rh_comm_server {
 	int64_t slow;                  /**< microseconds after which a rank is called slow */
 	struct server_inquiry inquiry; /**< the open one */
 	struct server_watch watch;
+	struct server_pace pace;
 };
 
 /**

@@ -13,8 +13,6 @@
 /* It acknowledges at once, unless it is stopped, and sends its verdict later. */
 #define VERDICT_SILENCE RH_COMM_SECOND
 #define VERDICT_PATIENCE (8 * RH_COMM_SECOND)
-/* Rank 0's address as a foreign store has it: a port and a host. */
-#define ADDRESS_ROOM 400
 /* Part of the protocol between ranks. */
 #define ADDRESS_KEY "rh_comm/hub"
 
@@ -72,44 +70,52 @@ int32_t rh_comm_world_diagnose(const struct rh_comm *comm, const struct rh_comm_
 	return rh_comm_client_check(world->client, err);
 }
 
-/* Rank 0 publishes its server's address in the caller's key-value store, where the others read it. */
+/*
+ * Rank 0 publishes its server's address in the caller's key-value store, where the others read it. `host` has
+ * RH_COMM_ADDRESS_ROOM bytes.
+ */
 static int32_t world_exchange_address(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
-                                      size_t room, struct rh_comm_error *err)
+                                      struct rh_comm_error *err)
 {
-	char text[ADDRESS_ROOM];
+	struct rh_comm_published_address address = {0};
+	int32_t r = 0;
 	int64_t n;
 
 	if (world->env.rank == 0) {
-		(void)snprintf(text, sizeof(text), "%d %.300s", (int)rh_comm_server_port(world->server), host);
-		n = options->kv_set(options->kv_arg, ADDRESS_KEY, text, strlen(text));
+		r = rh_comm_published_address_make(&address, host, rh_comm_server_port(world->server), err);
+		if (r < 0)
+			return r;
+		n = options->kv_set(options->kv_arg, ADDRESS_KEY, &address, sizeof(address));
 	} else {
-		n = options->kv_get(options->kv_arg, ADDRESS_KEY, text, sizeof(text) - 1, world->env.init_timeout);
-		if (n > 0) {
-			text[n] = '\0';
-			world->env.port = (int32_t)strtol(text, NULL, 10);
-			(void)snprintf(host, room, "%s", strchr(text, ' ') ? strchr(text, ' ') + 1 : "");
-		}
+		n = options->kv_get(options->kv_arg, ADDRESS_KEY, &address, sizeof(address), world->env.init_timeout);
 	}
 	if (n < 0)
 		return rh_comm_fail(err, RH_COMM_EIO, RH_COMM_NO_RANK, "the key-value store of the options failed");
+	if (world->env.rank == 0)
+		return 0;
+	r = rh_comm_published_address_check(&address, n, 0, err);
+	if (r < 0)
+		return r;
+	world->env.port = address.port;
+	(void)snprintf(host, RH_COMM_ADDRESS_ROOM, "%s", address.host);
 	return 0;
 }
 
-/* Start the server in rank 0, and find its address. */
+/* Start the server in rank 0, and find its address. `host` has RH_COMM_ADDRESS_ROOM bytes. */
 static int32_t world_find_server(const struct rh_comm_options *options, struct rh_comm_world *world, char *host,
-                                 size_t room, struct rh_comm_error *err)
+                                 struct rh_comm_error *err)
 {
 	bool foreign = options && options->kv_set && options->kv_get;
 	int32_t r = 0;
 
-	(void)snprintf(host, room, "%s", world->env.host ? world->env.host : "");
+	(void)snprintf(host, RH_COMM_ADDRESS_ROOM, "%s", world->env.host ? world->env.host : "");
 	if (world->env.rank == 0)
 		r = rh_comm_server_new(&world->env, &world->server, err);
 	if (r == 0 && foreign)
-		r = world_exchange_address(options, world, host, room, err);
+		r = world_exchange_address(options, world, host, err);
 	if (r == 0 && world->server) {
 		world->env.port = rh_comm_server_port(world->server);
-		(void)snprintf(host, room, "%s", rh_comm_server_host(world->server));
+		(void)snprintf(host, RH_COMM_ADDRESS_ROOM, "%s", rh_comm_server_host(world->server));
 	}
 	world->env.host = host;
 	return r;
@@ -119,8 +125,8 @@ static int32_t world_connect(const struct rh_comm_options *options, struct rh_co
                              void *(*service)(void *world), struct rh_comm_error *err)
 {
 	const char *named = world->env.host ? world->env.host : "";
-	char host[ADDRESS_ROOM];
-	int32_t r = world_find_server(options, world, host, sizeof(host), err);
+	char host[RH_COMM_ADDRESS_ROOM];
+	int32_t r = world_find_server(options, world, host, err);
 
 	if (r == 0)
 		(void)snprintf(world->address, sizeof(world->address), "%s", named);

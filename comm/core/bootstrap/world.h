@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "comm/core/bootstrap/client.h"
+#include "comm/core/bootstrap/protocol/published.h"
 #include "comm/core/bootstrap/server.h"
 #include "comm/core/collective/tune.h"
 #include "comm/core/env.h"
@@ -38,17 +39,17 @@ struct rh_comm_world {
 	struct rh_comm_fork_handler fork_handler;
 	bool forked; /**< this process is a forked child: everything here belongs to its parent */
 	_Atomic bool stop;
-	_Atomic bool asleep;        /**< the service thread has to be woken */
-	pthread_mutex_t lock;       /**< over the lists of contexts */
-	struct rh_comm *contexts;   /**< the first is the world's own */
-	struct rh_comm *opening;    /**< groups that are being created */
-	int32_t *hosts;             /**< by rank: number of its host */
-	char address[300];          /**< at which the others reach this rank */
-	struct rh_comm_stall stall; /**< of the service thread */
-	bool warned;                /**< a warning that rank 0 does not answer was printed */
-	bool crowded;               /**< oversubscribed: ranks of this machine outnumber its processors */
-	struct rh_comm_tune tune;   /**< rank 0's table */
-	struct rh_comm_trace trace; /**< the latest operations of all contexts */
+	_Atomic bool asleep;                /**< the service thread has to be woken */
+	pthread_mutex_t lock;               /**< over the lists of contexts */
+	struct rh_comm *contexts;           /**< the first is the world's own */
+	struct rh_comm *opening;            /**< groups that are being created */
+	int32_t *hosts;                     /**< by rank: number of its host */
+	char address[RH_COMM_ADDRESS_ROOM]; /**< at which the others reach this rank */
+	struct rh_comm_stall stall;         /**< of the service thread */
+	bool warned;                        /**< a warning that rank 0 does not answer was printed */
+	bool crowded;                       /**< oversubscribed: ranks of this machine outnumber its processors */
+	struct rh_comm_tune tune;           /**< rank 0's table */
+	struct rh_comm_trace trace;         /**< the latest operations of all contexts */
 };
 
 /**

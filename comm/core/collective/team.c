@@ -14,15 +14,32 @@
 #include "comm/core/thread.h"
 
 #define KEY_ROOM 256
-#define HOST_ROOM 128
-#define BOOT_ROOM 64
+/* a UUID, and its end */
+#define BOOT_ROOM 40
+#define WORD_ROOM 24
 #define GROUP_ROOM 120
 
-/* What a rank publishes about its host. */
-struct team_place {
-	char host[HOST_ROOM];
-	cpu_set_t processors; /* that it may run on */
+/*
+ * What a rank publishes about its host. Two processes of one user in the same PID namespace, on the same boot of a
+ * machine, share memory: each can open what the other has open. Unless RH_COMM_SHM says "off", or another word than the
+ * other's.
+ */
+struct team_host {
+	uint32_t shares_memory; /* 0: with nobody */
+	uint32_t user;
+	uint64_t pid_namespace; /* its inode */
+	char boot[BOOT_ROOM];   /* boot id of the machine; "": not known */
+	char word[WORD_ROOM];   /* of RH_COMM_SHM; "": none */
+	cpu_set_t processors;   /* that it may run on */
 };
+_Static_assert(sizeof(struct team_host) == 16 + BOOT_ROOM + WORD_ROOM + 128, "no padding");
+
+/* What rank 0 publishes for collectives. */
+struct team_tune {
+	uint64_t fusion; /* bytes of a bucket: buckets of other lengths would never meet */
+	char table[RH_COMM_TUNE_ROOM];
+};
+_Static_assert(sizeof(struct team_tune) == 8 + RH_COMM_TUNE_ROOM, "no padding");
 
 static int32_t team_key(const struct rh_comm *comm, const char *key, char *text)
 {
@@ -65,34 +82,35 @@ static void team_boot_id(char *text, size_t room)
 	(void)fclose(file);
 }
 
-/*
- * Two processes of one user in the same PID namespace, on the same boot of a machine, share memory: each can open what
- * the other has open. Unless RH_COMM_SHM says "off", or another word than the other's. The first word is the machine;
- * without a second one it shares with none.
- */
-static void team_host_id(char *text)
+static void team_find_host(struct team_host *host)
 {
-	char boot[BOOT_ROOM];
 	struct stat space = {0};
 	const char *word = getenv("RH_COMM_SHM");
 
-	team_boot_id(boot, sizeof(boot));
-	if (stat("/proc/self/ns/pid", &space) < 0 || boot[0] == '\0' || (word && strcmp(word, "off") == 0))
-		(void)snprintf(text, HOST_ROOM, "%s", boot);
-	else
-		(void)snprintf(text, HOST_ROOM, "%s %llx %lx %.20s", boot, (unsigned long long)space.st_ino,
-		               (unsigned long)geteuid(), word ? word : "");
+	*host = (struct team_host){.user = geteuid()};
+	team_boot_id(host->boot, sizeof(host->boot));
+	(void)sched_getaffinity(0, sizeof(host->processors), &host->processors);
+	if (word)
+		(void)snprintf(host->word, sizeof(host->word), "%s", word);
+	if (stat("/proc/self/ns/pid", &space) == 0)
+		host->pid_namespace = space.st_ino;
+	host->shares_memory = host->pid_namespace != 0 && host->boot[0] != '\0' && (!word || strcmp(word, "off") != 0);
 }
 
-/* The number of a host is that of its first rank, counted over the hosts found so far. An id of one word shares with
- * none. */
-static int32_t team_number(char (*ids)[HOST_ROOM], int32_t *count, const char *id)
+static bool team_share_memory(const struct team_host *a, const struct team_host *b)
 {
-	for (int32_t i = 0; i < *count && strchr(id, ' '); i++) {
-		if (strcmp(ids[i], id) == 0)
+	return a->shares_memory && b->shares_memory && a->user == b->user && a->pid_namespace == b->pid_namespace &&
+	       strcmp(a->boot, b->boot) == 0 && strcmp(a->word, b->word) == 0;
+}
+
+/* The number of a host is that of its first rank, counted over the hosts found so far. */
+static int32_t team_number(struct team_host *hosts, int32_t *count, const struct team_host *host)
+{
+	for (int32_t i = 0; i < *count; i++) {
+		if (team_share_memory(&hosts[i], host))
 			return i;
 	}
-	(void)snprintf(ids[*count], HOST_ROOM, "%s", id);
+	hosts[*count] = *host;
 	return (*count)++;
 }
 
@@ -110,33 +128,42 @@ static bool team_is_crowded(int32_t ranks, const cpu_set_t *processors)
 	return ranks > count;
 }
 
-static int32_t team_collect(struct rh_comm *comm, char (*ids)[HOST_ROOM], struct rh_comm_error *err)
+static int32_t team_get_host(struct rh_comm *comm, int32_t rank, struct team_host *host, struct rh_comm_error *err)
 {
-	char boot[BOOT_ROOM];
+	char key[32];
+	int64_t n;
+
+	(void)snprintf(key, sizeof(key), "host/%d", (int)rank);
+	n = rh_comm_get(comm, key, host, sizeof(*host), err);
+	if (n == RH_COMM_ETIME)
+		return rh_comm_fail(err, RH_COMM_ETIME, rank, "rank %d of %d did not come in time", (int)rank, (int)comm->size);
+	if (n < 0)
+		return (int32_t)n;
+	if (n != sizeof(*host) || !memchr(host->boot, '\0', BOOT_ROOM) || !memchr(host->word, '\0', WORD_ROOM))
+		return rh_comm_fail(err, RH_COMM_EIO, rank, "what rank %d published about its host is malformed", (int)rank);
+	return 0;
+}
+
+/* @param hosts room for one of each rank. @param own of this rank */
+static int32_t team_collect(struct rh_comm *comm, struct team_host *hosts, const struct team_host *own,
+                            struct rh_comm_error *err)
+{
 	cpu_set_t processors;
 	int32_t count = 0;
 	int32_t near = 0;
 
-	team_boot_id(boot, sizeof(boot));
 	CPU_ZERO(&processors);
 	for (int32_t rank = 0; rank < comm->size; rank++) {
-		struct team_place place = {0};
-		char key[32];
-		int64_t n;
+		struct team_host host;
+		int32_t r = team_get_host(comm, rank, &host, err);
 
-		(void)snprintf(key, sizeof(key), "host/%d", (int)rank);
-		n = rh_comm_get(comm, key, &place, sizeof(place), err);
-		if (n == RH_COMM_ETIME)
-			return rh_comm_fail(err, RH_COMM_ETIME, rank, "rank %d of %d did not come in time", (int)rank,
-			                    (int)comm->size);
-		if (n < 0)
-			return (int32_t)n;
-		place.host[HOST_ROOM - 1] = '\0';
-		comm->world->hosts[rank] = team_number(ids, &count, place.host);
-		if (boot[0] == '\0' || strncmp(place.host, boot, strlen(boot)) != 0)
+		if (r < 0)
+			return r;
+		comm->world->hosts[rank] = team_number(hosts, &count, &host);
+		if (own->boot[0] == '\0' || strcmp(host.boot, own->boot) != 0)
 			continue;
 		near++;
-		CPU_OR(&processors, &processors, &place.processors);
+		CPU_OR(&processors, &processors, &host.processors);
 	}
 	comm->world->crowded = team_is_crowded(near, &processors);
 	return 0;
@@ -144,25 +171,24 @@ static int32_t team_collect(struct rh_comm *comm, char (*ids)[HOST_ROOM], struct
 
 int32_t rh_comm_find_hosts(struct rh_comm *comm, struct rh_comm_error *err)
 {
-	char(*ids)[HOST_ROOM] = calloc((size_t)comm->size, sizeof(*ids));
-	struct team_place own = {0};
+	struct team_host *hosts = calloc((size_t)comm->size, sizeof(*hosts));
+	struct team_host own;
 	char key[32];
 	int32_t r = 0;
 
 	comm->world->hosts = calloc((size_t)comm->size, sizeof(*comm->world->hosts));
-	if (!ids || !comm->world->hosts) {
-		free(ids);
+	if (!hosts || !comm->world->hosts) {
+		free(hosts);
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	}
 	if (comm->size > 1) {
-		team_host_id(own.host);
-		(void)sched_getaffinity(0, sizeof(own.processors), &own.processors);
+		team_find_host(&own);
 		(void)snprintf(key, sizeof(key), "host/%d", (int)comm->rank);
 		r = rh_comm_put(comm, key, &own, sizeof(own), err);
 		if (r == 0)
-			r = team_collect(comm, ids, err);
+			r = team_collect(comm, hosts, &own, err);
 	}
-	free(ids);
+	free(hosts);
 	return r;
 }
 
@@ -229,22 +255,24 @@ static int32_t team_check(void *core)
 int32_t rh_comm_share_tune(struct rh_comm *comm, struct rh_comm_error *err)
 {
 	struct rh_comm_world *world = comm->world;
-	char text[RH_COMM_TUNE_ROOM + 32] = "";
-	char *table = NULL;
-	int32_t r = 0;
+	struct team_tune tune = {.fusion = world->env.fusion};
 	int64_t n;
 
 	if (comm->rank == 0) {
-		r = rh_comm_tune_parse(world->env.tune, &world->tune, err);
-		(void)snprintf(text, sizeof(text), "%zu %s", world->env.fusion, world->env.tune);
-		return r < 0 || comm->size == 1 ? r : rh_comm_put(comm, "tune", text, strlen(text), err);
+		int32_t r = rh_comm_tune_parse(world->env.tune, &world->tune, err);
+
+		if (r < 0 || comm->size == 1)
+			return r;
+		memcpy(tune.table, world->env.tune, strlen(world->env.tune));
+		return rh_comm_put(comm, "tune", &tune, sizeof(tune), err);
 	}
-	n = rh_comm_get(comm, "tune", text, sizeof(text) - 1, err);
+	n = rh_comm_get(comm, "tune", &tune, sizeof(tune), err);
 	if (n < 0)
 		return (int32_t)n;
-	/* buckets of other lengths would never meet */
-	world->env.fusion = (size_t)strtoull(text, &table, 10);
-	return rh_comm_tune_parse(table + (*table == ' '), &world->tune, err);
+	if (n != sizeof(tune) || !memchr(tune.table, '\0', sizeof(tune.table)))
+		return rh_comm_fail(err, RH_COMM_EIO, 0, "the table of algorithms that rank 0 published is malformed");
+	world->env.fusion = (size_t)tune.fusion;
+	return rh_comm_tune_parse(tune.table, &world->tune, err);
 }
 
 void rh_comm_team_init(struct rh_comm *comm)

@@ -136,8 +136,7 @@ static int32_t request_test_held(struct rh_comm_request *request)
 
 static void request_end(struct rh_comm_request *request, int32_t status)
 {
-	if (request->traced > 0)
-		rh_comm_trace_end(&request->comm->world->trace, request->traced, &request->op, status);
+	rh_comm_request_trace_end(request->comm, request->traced, &request->op, status);
 	/* chunks have been counted one by one */
 	if (request->sequence > 0 && !(request->executor && request->executor->counts_parts))
 		request->comm->done++;

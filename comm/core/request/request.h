@@ -83,6 +83,18 @@ static inline uint64_t rh_comm_request_trace(struct rh_comm *comm, const struct 
 		return 0;
 	return rh_comm_trace_post(&comm->world->trace, op, comm->name, number, peer);
 }
+/** Note in the trace that it has ended. With the lock. @param traced its place there. @param status 0 or RH_COMM_E* */
+static inline void rh_comm_request_trace_end(struct rh_comm *comm, uint64_t traced, const struct rh_comm_op *op,
+                                             int32_t status)
+{
+	int64_t ticks;
+
+	if (traced == 0)
+		return;
+	ticks = rh_comm_trace_end(&comm->world->trace, traced, op, status);
+	if (!comm->is_group && rh_comm_pace_is_common(op->what))
+		rh_comm_waits_mark(&comm->world->trace.waits, ticks);
+}
 /** Count a collective and record its label. @return its id, for backends */
 static inline uint64_t rh_comm_request_record(struct rh_comm *comm, const struct rh_comm_op *op)
 {

@@ -3,6 +3,7 @@
  */
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "comm/core/error.h"
 #include "comm/core/group.h"
@@ -299,9 +300,31 @@ static void service_check_stall(struct rh_comm_world *world, const struct rh_com
 	(void)pthread_mutex_unlock(&world->lock);
 }
 
+static int64_t service_nanoseconds(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* How long this rank waits, for rank 0; and in rank 0 what that says of all. */
+static void service_report_pace(struct rh_comm_world *world, const struct rh_comm_pace_mark *marks, size_t count)
+{
+	struct rh_comm_pace pace;
+
+	rh_comm_client_pace(world->client, marks, count);
+	if (!world->server)
+		return;
+	rh_comm_server_pace(world->server, &pace);
+	rh_comm_trace_note_pace(&world->trace, &pace);
+}
+
 /* How the world's own context, the list's first, does. One that is busy for long is reported as it was. */
 static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 {
+	struct rh_comm_pace_mark marks[RH_COMM_PACE_MARKS];
+	size_t count = 0;
 	struct rh_comm *comm;
 
 	(void)pthread_mutex_lock(&world->lock);
@@ -313,6 +336,7 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 				continue;
 			}
 			service_fill_beat(comm, beat);
+			count = rh_comm_waits_take(&world->trace.waits, service_nanoseconds(), rh_comm_trace_ticks(), marks);
 			(void)pthread_mutex_unlock(&comm->lock);
 			break;
 		}
@@ -326,6 +350,7 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 	rh_comm_trace_note_time(&world->trace);
 	service_warn(world, beat);
 	rh_comm_client_beat(world->client, beat);
+	service_report_pace(world, marks, count);
 	service_check_stall(world, beat);
 }
 

@@ -317,8 +317,7 @@ static int32_t quick_try(struct rh_comm *comm, const struct rh_comm_op *op, stru
 		r = quick_test(comm, work);
 	if (r == 0) {
 		comm->done++;
-		if (traced > 0)
-			rh_comm_trace_end(&comm->world->trace, traced, op, 0);
+		rh_comm_request_trace_end(comm, traced, op, 0);
 		return 0;
 	}
 	request = rh_comm_request_new(comm, op);

@@ -56,7 +56,12 @@ struct rh_comm_trace_head {
 	uint32_t reserved;                    /**< 0 */
 	char host[64];                        /**< name of the machine, with a NUL */
 	char job[64];                         /**< begin of RH_COMM_JOB, with a NUL */
-	char pad[272];                        /**< 0 */
+	/* what rank 0 found last about the pace of all ranks (pace.h); in other ranks' files 0 */
+	_Atomic uint32_t pace_rounds;   /**< rounds that were compared; 0: nothing is known */
+	_Atomic int32_t pace_late;      /**< the rank that the others wait for; RH_COMM_NO_RANK: none */
+	_Atomic uint32_t pace_share;    /**< part of the time for which they do, in millionths */
+	_Atomic uint32_t pace_transfer; /**< part of the time in which all ranks wait, in millionths */
+	char pad[256];                  /**< 0 */
 };
 
 /** A group, followed by its ranks in the world (int32_t), if there was room, and padded to 8 bytes. */

@@ -147,6 +147,21 @@ void rh_comm_trace_note_time(struct rh_comm_trace *trace)
 	atomic_store_explicit(&trace->head->clock, next, memory_order_release);
 }
 
+static uint32_t ring_millionths(double part)
+{
+	return part > 0 ? (uint32_t)((part < 1 ? part : 1) * 1000000) : 0;
+}
+
+void rh_comm_trace_note_pace(struct rh_comm_trace *trace, const struct rh_comm_pace *pace)
+{
+	struct rh_comm_trace_head *head = trace->head;
+
+	atomic_store_explicit(&head->pace_late, pace->late, memory_order_relaxed);
+	atomic_store_explicit(&head->pace_share, ring_millionths(pace->share), memory_order_relaxed);
+	atomic_store_explicit(&head->pace_transfer, ring_millionths(pace->transfer), memory_order_relaxed);
+	atomic_store_explicit(&head->pace_rounds, (uint32_t)pace->rounds, memory_order_release);
+}
+
 int64_t rh_comm_trace_since(const struct rh_comm_trace *trace, int64_t ticks)
 {
 	const struct rh_comm_trace_clock *first = &trace->head->clocks[0];

@@ -3,7 +3,8 @@
  * @file comm/core/trace/ring.h
  * @brief The trace of a rank: a ring of its latest operations, in memory of the process or in a file that outlives it.
  *
- * Writers are the threads that post and end operations; none of them waits for another.
+ * Writers are the threads that post and end operations; none of them waits for another. What they keep of waits
+ * (waits.h) stays in memory of the process.
  */
 #ifndef RH_COMM_CORE_TRACE_RING_H
 #define RH_COMM_CORE_TRACE_RING_H
@@ -14,6 +15,7 @@
 #include <time.h>
 
 #include "comm/core/trace/format.h"
+#include "comm/core/trace/waits.h"
 #include "roundhouse/comm.h"
 
 /** A ring that is open. All zero: none. */
@@ -22,6 +24,7 @@ struct rh_comm_trace {
 	struct rh_comm_trace_entry *entries;
 	uint64_t mask; /**< of places */
 	size_t length; /**< bytes of the mapping */
+	struct rh_comm_waits waits;
 };
 
 /** What a ring is opened for. Texts are borrowed. */
@@ -45,6 +48,8 @@ void rh_comm_trace_add_group(struct rh_comm_trace *trace, uint64_t name, const i
 /** Note what time it is: once a second, so that ticks can be translated after the process has died. One thread. */
 void rh_comm_trace_note_time(struct rh_comm_trace *trace);
 
+/** Note what rank 0 found about the pace of all ranks. One thread. */
+void rh_comm_trace_note_pace(struct rh_comm_trace *trace, const struct rh_comm_pace *pace);
 /** @return microseconds since that moment; the pace of ticks is known after some milliseconds */
 int64_t rh_comm_trace_since(const struct rh_comm_trace *trace, int64_t ticks);
 
@@ -89,14 +94,16 @@ static inline uint64_t rh_comm_trace_post(struct rh_comm_trace *trace, const str
 {
 	uint64_t place = atomic_fetch_add_explicit(&trace->head->posted, 1, memory_order_relaxed) + 1;
 	struct rh_comm_trace_entry *entry = rh_comm_trace_at(trace, place);
+	int64_t ticks = rh_comm_trace_ticks();
 
+	rh_comm_waits_post(&trace->waits, ticks);
 	atomic_store_explicit(&entry->place, 0, memory_order_relaxed);
 	/* who reads along sees a place only with what belongs to it; where the processor reorders, almost always */
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&entry->group, group, memory_order_relaxed);
 	atomic_store_explicit(&entry->number, number, memory_order_relaxed);
 	atomic_store_explicit(&entry->count, op->count, memory_order_relaxed);
-	atomic_store_explicit(&entry->begun, rh_comm_trace_ticks(), memory_order_relaxed);
+	atomic_store_explicit(&entry->begun, ticks, memory_order_relaxed);
 	atomic_store_explicit(&entry->ended, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->kind, rh_comm_trace_kind(op, RH_COMM_TRACE_POSTED), memory_order_relaxed);
 	atomic_store_explicit(&entry->peer, peer, memory_order_relaxed);
@@ -119,17 +126,20 @@ static inline void rh_comm_trace_start(struct rh_comm_trace *trace, uint64_t pla
 	atomic_store_explicit(&entry->kind, rh_comm_trace_kind(op, RH_COMM_TRACE_STARTED), memory_order_relaxed);
 }
 
-/** Note that it is done. @param status 0 or RH_COMM_E* */
-static inline void rh_comm_trace_end(struct rh_comm_trace *trace, uint64_t place, const struct rh_comm_op *op,
-                                     int32_t status)
+/** Note that it is done. @param status 0 or RH_COMM_E*. @return now, in ticks */
+static inline int64_t rh_comm_trace_end(struct rh_comm_trace *trace, uint64_t place, const struct rh_comm_op *op,
+                                        int32_t status)
 {
 	struct rh_comm_trace_entry *entry = rh_comm_trace_at(trace, place);
+	int64_t ticks = rh_comm_trace_ticks();
 
+	rh_comm_waits_end(&trace->waits, ticks);
 	if (atomic_load_explicit(&entry->place, memory_order_relaxed) != place)
-		return;
-	atomic_store_explicit(&entry->ended, rh_comm_trace_ticks(), memory_order_relaxed);
+		return ticks;
+	atomic_store_explicit(&entry->ended, ticks, memory_order_relaxed);
 	atomic_store_explicit(&entry->status, status, memory_order_relaxed);
 	atomic_store_explicit(&entry->kind, rh_comm_trace_kind(op, RH_COMM_TRACE_DONE), memory_order_relaxed);
+	return ticks;
 }
 
 #endif

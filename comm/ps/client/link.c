@@ -22,6 +22,7 @@
 struct link_call {
 	struct rh_ps_link *link;
 	struct rh_ps_call call;
+	struct rh_ps_hello hello;
 	char whom[RH_PS_WHOM];
 };
 
@@ -66,27 +67,27 @@ void rh_ps_link_deinit(struct rh_ps_link *link)
 	free(link->host);
 }
 
-static int32_t call_greet(const struct link_call *call, struct rh_ps_welcome *ret_welcome)
+static int32_t call_greet(struct link_call *call, struct rh_ps_welcome *ret_welcome)
 {
 	const struct rh_ps *ps = call->link->ps;
-	struct rh_ps_hello hello;
+	struct rh_ps_hello *hello = &call->hello;
 	int32_t r;
 
-	memset(&hello, 0, sizeof(hello));
-	hello.worker = ps->settings.worker;
-	hello.workers = ps->settings.workers;
-	hello.server = call->link->index;
-	hello.servers = ps->link_count;
-	hello.session = ps->session;
-	hello.epoch = call->link->epoch;
-	memcpy(hello.job, ps->job, sizeof(hello.job));
-	(void)snprintf(hello.backend, sizeof(hello.backend), "%s", ps->settings.backend);
-	r = rh_ps_call_greet(&call->call, &hello, ps->settings.secret);
+	memset(hello, 0, sizeof(*hello));
+	hello->worker = ps->settings.worker;
+	hello->workers = ps->settings.workers;
+	hello->server = call->link->index;
+	hello->servers = ps->link_count;
+	hello->session = ps->session;
+	hello->epoch = call->link->epoch;
+	memcpy(hello->job, ps->job, sizeof(hello->job));
+	(void)snprintf(hello->backend, sizeof(hello->backend), "%s", ps->settings.backend);
+	r = rh_ps_call_greet(&call->call, hello, ps->settings.secret);
 	return r < 0 ? r : rh_ps_call_receive(&call->call, RH_PS_REC_WELCOME, ret_welcome, sizeof(*ret_welcome));
 }
 
 /* Continue over a second connection, which may stall for as long as either side is stopped. */
-static int32_t call_attach_far(struct link_call *call, const struct rh_ps_welcome *welcome)
+static int32_t call_attach_far(struct link_call *call, const struct rh_ps_call_proof *proof)
 {
 	struct rh_ps_call bulk = call->call;
 	int fd = -1;
@@ -100,7 +101,7 @@ static int32_t call_attach_far(struct link_call *call, const struct rh_ps_welcom
 		(void)close(fd);
 		return rh_comm_fail(call->call.err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	}
-	r = rh_ps_call_send(&bulk, RH_PS_REC_ATTACH, welcome->ticket, NULL, 0);
+	r = rh_ps_call_attach(&bulk, proof);
 	if (r == 0)
 		r = rh_ps_call_receive(&bulk, RH_PS_REC_ACK, NULL, 0);
 	if (r < 0) {
@@ -137,6 +138,7 @@ static int32_t call_connect_backend(const struct link_call *call, bool near)
 /* Go on through memory, where the server's local socket can be reached; else over TCP; or over a backend. */
 static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome)
 {
+	const struct rh_ps_call_proof proof = {&call->hello, call->link->ps->settings.secret, welcome->ticket};
 	int fd;
 
 	welcome->local[sizeof(welcome->local) - 1] = '\0';
@@ -146,7 +148,7 @@ static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome
 			(void)close(fd);
 		return call_connect_backend(call, fd >= 0);
 	}
-	return fd < 0 ? call_attach_far(call, welcome) : rh_ps_call_attach_near(&call->call, fd, welcome->ticket);
+	return fd < 0 ? call_attach_far(call, &proof) : rh_ps_call_attach_near(&call->call, fd, &proof);
 }
 
 /* Begin where the server is. */

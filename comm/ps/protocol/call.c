@@ -53,7 +53,9 @@ int32_t rh_ps_call_receive(const struct rh_ps_call *call, uint32_t kind, void *r
 	return 0;
 }
 
-int32_t rh_ps_call_greet(const struct rh_ps_call *call, struct rh_ps_hello *hello, const char *secret)
+/* Send a hello, and prove to know the secret as the other end does. */
+static int32_t call_prove(const struct rh_ps_call *call, const struct rh_ps_head *pattern, struct rh_ps_hello *hello,
+                          const char *secret)
 {
 	struct rh_ps_challenge challenge;
 	uint8_t proof[RH_COMM_DIGEST];
@@ -61,7 +63,7 @@ int32_t rh_ps_call_greet(const struct rh_ps_call *call, struct rh_ps_hello *hell
 
 	hello->protocol = RH_PS_PROTOCOL;
 	rh_ps_random(hello->nonce, sizeof(hello->nonce));
-	r = rh_ps_call_send(call, RH_PS_REC_HELLO, 0, hello, sizeof(*hello));
+	r = rh_ps_call_send(call, pattern->kind, pattern->key, hello, sizeof(*hello));
 	if (r == 0)
 		r = rh_ps_call_receive(call, RH_PS_REC_CHALLENGE, &challenge, sizeof(challenge));
 	if (r < 0)
@@ -74,11 +76,27 @@ int32_t rh_ps_call_greet(const struct rh_ps_call *call, struct rh_ps_hello *hell
 	return rh_ps_call_send(call, RH_PS_REC_PROOF, 0, proof, sizeof(proof));
 }
 
-int32_t rh_ps_call_attach_near(struct rh_ps_call *call, int fd, uint64_t ticket)
+int32_t rh_ps_call_greet(const struct rh_ps_call *call, struct rh_ps_hello *hello, const char *secret)
+{
+	const struct rh_ps_head pattern = {.kind = RH_PS_REC_HELLO};
+
+	return call_prove(call, &pattern, hello, secret);
+}
+
+int32_t rh_ps_call_attach(const struct rh_ps_call *call, const struct rh_ps_call_proof *proof)
+{
+	const struct rh_ps_head pattern = {.kind = RH_PS_REC_ATTACH, .key = proof->ticket};
+	struct rh_ps_hello hello = *proof->hello;
+
+	return call_prove(call, &pattern, &hello, proof->secret);
+}
+
+int32_t rh_ps_call_attach_near(struct rh_ps_call *call, int fd, const struct rh_ps_call_proof *proof)
 {
 	struct rh_ps_call local = *call;
 	int memory = -1;
 	bool shared = false;
+	int32_t r;
 
 	local.wire = rh_ps_wire_new(fd);
 	if (!local.wire) {
@@ -86,7 +104,8 @@ int32_t rh_ps_call_attach_near(struct rh_ps_call *call, int fd, uint64_t ticket)
 		return rh_ps_call_fail(call, "out of memory");
 	}
 	/* from here on the other end may use the new transport: the old one cannot be used again */
-	if (rh_ps_call_send(&local, RH_PS_REC_ATTACH, ticket, NULL, 0) == 0)
+	r = rh_ps_call_attach(&local, proof);
+	if (r == 0)
 		memory = rh_ps_wire_receive_fd(fd, ATTACH_TIMEOUT);
 	if (memory >= 0) {
 		shared = rh_ps_wire_share(local.wire, memory, false) == 0;
@@ -94,6 +113,8 @@ int32_t rh_ps_call_attach_near(struct rh_ps_call *call, int fd, uint64_t ticket)
 	}
 	if (!shared) {
 		rh_ps_wire_free(local.wire);
+		if (r < 0)
+			return r;
 		return rh_ps_call_fail(call, "cannot share memory with it; set RH_PS_SHM=off to do without it");
 	}
 	rh_ps_wire_free(call->wire);

@@ -34,10 +34,22 @@ int32_t rh_ps_call_receive(const struct rh_ps_call *call, uint32_t kind, void *r
  * @param hello complete but for protocol and nonce. @return as rh_ps_call_receive()
  */
 int32_t rh_ps_call_greet(const struct rh_ps_call *call, struct rh_ps_hello *hello, const char *secret);
+/** What a second connection proves, and to which first one it belongs. */
+struct rh_ps_call_proof {
+	const struct rh_ps_hello *hello; /**< of the first connection */
+	const char *secret;
+	uint64_t ticket; /**< of WELCOME */
+};
+
 /**
- * Continue through memory, over the local socket @p fd of the other end, which is owned from then on. After a failure
- * the connection is of no use any more. @return 0; RH_COMM_EIO
+ * ATTACH, CHALLENGE, PROOF over a second connection: both prove to know the secret, with new nonces. The answer to the
+ * proof is not received yet. @return as rh_ps_call_receive()
  */
-int32_t rh_ps_call_attach_near(struct rh_ps_call *call, int fd, uint64_t ticket);
+int32_t rh_ps_call_attach(const struct rh_ps_call *call, const struct rh_ps_call_proof *proof);
+/**
+ * Continue through memory, over the local socket @p fd of the other end, which is owned from then on, as
+ * rh_ps_call_attach(). After a failure the connection is of no use any more. @return 0; RH_COMM_E*
+ */
+int32_t rh_ps_call_attach_near(struct rh_ps_call *call, int fd, const struct rh_ps_call_proof *proof);
 
 #endif

@@ -44,6 +44,15 @@ void rh_ps_job_digest(const char *job, uint8_t *ret_digest)
 	rh_comm_sha256_end(&hash, ret_digest);
 }
 
+bool rh_ps_hello_read(struct rh_ps_hello *ret_hello, const void *payload, size_t length)
+{
+	memset(ret_hello, 0, sizeof(*ret_hello));
+	if (length < sizeof(ret_hello->protocol))
+		return false;
+	memcpy(ret_hello, payload, length < sizeof(*ret_hello) ? length : sizeof(*ret_hello));
+	return ret_hello->protocol != RH_PS_PROTOCOL || length == sizeof(*ret_hello);
+}
+
 void rh_ps_prove(const char *secret, const char *who, const uint8_t *nonce, const struct rh_ps_hello *hello,
                  uint8_t *ret_digest)
 {

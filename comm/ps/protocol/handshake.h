@@ -6,9 +6,10 @@
  * HELLO, CHALLENGE, PROOF, WELCOME over TCP. Then, if the server's local socket can be reached, which needs the
  * same network namespace, ATTACH there: the answer is the memory that carries all records from then on. Else
  * ATTACH over a second TCP connection, which carries all records: it may stall for as long as an end is stopped,
- * while the first one, idle, detects the death of the other end's host. Or, with a backend of rh_comm, CONNECT
- * (fabric.h). A primary connects to its backup in the same way, but stays on its TCP connection when the local socket
- * cannot be reached.
+ * while the first one, idle, detects the death of the other end's host. Both ends prove on the second connection, too,
+ * that they know the secret: ATTACH is a hello, answered by CHALLENGE and PROOF with nonces of their own. Or, with a
+ * backend of rh_comm, CONNECT (fabric.h). A primary connects to its backup in the same way, but stays on its TCP
+ * connection when the local socket cannot be reached.
  */
 #ifndef RH_COMM_PS_PROTOCOL_HANDSHAKE_H
 #define RH_COMM_PS_PROTOCOL_HANDSHAKE_H
@@ -20,7 +21,7 @@
 #include "comm/ps/protocol/fabric.h"
 
 /** Raised when records or their meaning change. */
-#define RH_PS_PROTOCOL 3
+#define RH_PS_PROTOCOL 4
 /** Bytes of a nonce. */
 #define RH_PS_NONCE 16
 /** Room for the name of a local socket. */
@@ -71,6 +72,11 @@ void rh_ps_random(void *data, size_t length);
 uint64_t rh_ps_random_number(void);
 /** Hash a job id. @param[out] ret_digest RH_COMM_DIGEST bytes */
 void rh_ps_job_digest(const char *job, uint8_t *ret_digest);
+/**
+ * Read a hello, of this protocol or another one, of which only the protocol and the numbers that follow it may be
+ * used. @return false: @p length is not that of a hello
+ */
+bool rh_ps_hello_read(struct rh_ps_hello *ret_hello, const void *payload, size_t length);
 /** Prove to know @p secret: HMAC over @p who, the nonce and the hello. @param[out] ret_digest RH_COMM_DIGEST bytes */
 void rh_ps_prove(const char *secret, const char *who, const uint8_t *nonce, const struct rh_ps_hello *hello,
                  uint8_t *ret_digest);

@@ -24,7 +24,10 @@ enum rh_ps_kind {
 	RH_PS_REC_PROOF,     /**< worker: a digest */
 	RH_PS_REC_WELCOME,   /**< server: struct rh_ps_welcome */
 	RH_PS_REC_REFUSED,   /**< server: why, as text */
-	/** worker, on another connection: the ticket in key; answered by a descriptor on a local socket, else by ACK */
+	/**
+	 * worker or primary, on another connection: the hello of the first one with a new nonce, and the ticket in key;
+	 * answered by CHALLENGE, then PROOF by a descriptor on a local socket, else by ACK
+	 */
 	RH_PS_REC_ATTACH,
 	RH_PS_REC_SESSION, /**< in logs only: a process became this worker; sequence is its session */
 	RH_PS_REC_LEAVE,   /**< worker: it leaves; answered by ACK */
@@ -49,7 +52,10 @@ enum rh_ps_kind {
 	RH_PS_REC_BEGIN,     /**< primary, to its backup: struct rh_ps_copy_begin, and the workers */
 	RH_PS_REC_PIECE,     /**< primary, to its backup: bytes of an entry */
 	RH_PS_REC_COPIED,    /**< primary, to its backup: all entries are there; the workers */
-	RH_PS_REC_END        /**< one more than the last */
+	RH_PS_REC_PUSH_ROWS, /**< worker: rows of a part: their indices, padded, and their elements */
+	RH_PS_REC_PULL_ROWS, /**< worker: the indices of rows of a part; answered by VALUE with their elements */
+	RH_PS_REC_PUSH_PULL_ROWS, /**< worker: as PUSH_ROWS, and the same rows are pulled */
+	RH_PS_REC_END             /**< one more than the last */
 };
 
 /** Kinds up to this are read, so that one that this version does not know is refused by name; what is above is damage.
@@ -63,17 +69,21 @@ enum rh_ps_kind {
 /** flags of PIECE: the entry is complete. */
 #define RH_PS_LAST 4U
 
-/** Head of every record, also in a log. */
+/** Head of every record, also in a log. Kind and length stay where they are in every protocol. */
 struct rh_ps_head {
-	uint32_t kind;
+	uint16_t kind;     /**< RH_PS_REC_HELLO … */
+	uint16_t flags;    /**< RH_PS_WANT_VALUE … */
 	uint32_t length;   /**< bytes of the payload */
 	uint64_t sequence; /**< number of the request, by worker and server; answers repeat it */
 	uint64_t key;
 	uint32_t part;
 	uint32_t bytes; /**< of the part of the value */
 	int32_t type;
-	uint32_t flags;
-	int32_t status;
+	uint32_t width; /**< elements of a row of the value; 0: it has no rows */
+	union {
+		int32_t status; /**< of an answer: RH_COMM_E* */
+		uint32_t rows;  /**< of PUSH_ROWS, PULL_ROWS and PUSH_PULL_ROWS: rows in the payload */
+	};
 	int32_t worker;
 	int64_t timeout; /**< microseconds; negative: none */
 	uint64_t reserved;
@@ -92,6 +102,18 @@ static inline size_t rh_ps_padded(size_t length)
 static inline bool rh_ps_head_is_sane(const struct rh_ps_head *head)
 {
 	return head->kind >= RH_PS_REC_HELLO && head->kind <= RH_PS_KIND_MAX && head->length <= RH_PS_PART_MAX;
+}
+
+/** @return whether a request of this kind names rows */
+static inline bool rh_ps_kind_has_rows(uint32_t kind)
+{
+	return kind == RH_PS_REC_PUSH_ROWS || kind == RH_PS_REC_PULL_ROWS || kind == RH_PS_REC_PUSH_PULL_ROWS;
+}
+
+/** @return where the elements of @p rows rows begin in a payload, after their indices of 32 bits */
+static inline size_t rh_ps_rows_offset(size_t rows)
+{
+	return rh_ps_padded(rows * sizeof(uint32_t));
 }
 
 #endif

@@ -14,7 +14,7 @@
 /* Of each direction: several records of the largest size. */
 #define RING_BYTES (UINT64_C(4) << 20)
 /* In place of a kind: the rest up to the end of the ring is empty. */
-#define RING_SKIP UINT32_MAX
+#define RING_SKIP UINT16_MAX
 
 /* Written by one side each, so each on a line of its own. */
 struct ring_line {
@@ -190,7 +190,7 @@ uint8_t *rh_ps_ring_add(struct rh_ps_ring *ring, const struct rh_ps_head *head)
 	uint64_t offset = ring->out_at % RING_BYTES;
 	uint64_t whole = sizeof(*head) + rh_ps_padded(head->length);
 	uint64_t skipped = ring_skipped(ring, whole);
-	uint32_t skip = RING_SKIP;
+	uint16_t skip = RING_SKIP;
 	uint8_t *at;
 
 	if (!ring_has_room(ring, whole + skipped)) {

@@ -62,9 +62,14 @@ static int32_t scheduler_check(const struct rh_ps_scheduler *scheduler, const st
 	int32_t index = server ? hello->server : hello->worker;
 	int32_t count = server ? settings->servers : settings->workers;
 
-	if (hello->protocol != RH_PS_PROTOCOL || (!server && hello->role != RH_PS_ROLE_JOINS))
+	if (hello->protocol != RH_PS_PROTOCOL)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "this is a scheduler of protocol %d: use one version of the library", RH_PS_PROTOCOL);
+		                    "the scheduler uses protocol %d and this process protocol %u: use one version of the "
+		                    "library everywhere",
+		                    RH_PS_PROTOCOL, hello->protocol);
+	if (!server && hello->role != RH_PS_ROLE_JOINS)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "this is the scheduler, not a server: set RH_PS_SERVERS to the addresses of the servers");
 	if (!rh_comm_digest_equal(hello->job, scheduler->digest))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "the scheduler belongs to another job");
 	if (strncmp(hello->backend, scheduler->backend, sizeof(hello->backend)) != 0)
@@ -82,13 +87,17 @@ static int32_t scheduler_check(const struct rh_ps_scheduler *scheduler, const st
 	return 0;
 }
 
-static void scheduler_on_hello(struct rh_ps_scheduler *scheduler, struct rh_ps_node *node, const uint8_t *payload)
+static void scheduler_on_hello(struct rh_ps_scheduler *scheduler, struct rh_ps_node *node,
+                               const struct rh_ps_head *from, const uint8_t *payload)
 {
 	const struct rh_ps_head head = {.kind = RH_PS_REC_CHALLENGE};
 	struct rh_ps_challenge challenge;
 	struct rh_comm_error err;
 
-	memcpy(&node->hello, payload, sizeof(node->hello));
+	if (!rh_ps_hello_read(&node->hello, payload, from->length)) {
+		node->broken = true;
+		return;
+	}
 	if (scheduler_check(scheduler, &node->hello, &err) < 0) {
 		rh_ps_node_refuse(node, &err);
 		return;
@@ -184,8 +193,8 @@ static void scheduler_on_record(struct rh_ps_scheduler *scheduler, struct rh_ps_
 {
 	bool server = node->hello.role == RH_PS_ROLE_SERVES;
 
-	if (node->phase == RH_PS_NODE_NEW && head->kind == RH_PS_REC_HELLO && head->length == sizeof(node->hello))
-		scheduler_on_hello(scheduler, node, payload);
+	if (node->phase == RH_PS_NODE_NEW && head->kind == RH_PS_REC_HELLO)
+		scheduler_on_hello(scheduler, node, head, payload);
 	else if (node->phase == RH_PS_NODE_PROVING && head->kind == RH_PS_REC_PROOF && head->length == RH_COMM_DIGEST)
 		scheduler_on_proof(scheduler, node, payload);
 	else if (node->slot && head->kind == RH_PS_REC_LEAVE)

@@ -27,15 +27,27 @@ struct rh_ps_opening {
 	int32_t status;
 };
 
-static struct rh_ps_conn *attach_find(const struct rh_ps_server *server, uint64_t ticket)
+/* The nonces alone differ. */
+static bool attach_is_same(const struct rh_ps_hello *first, const struct rh_ps_hello *second)
+{
+	struct rh_ps_hello hello = *second;
+
+	memcpy(hello.nonce, first->nonce, sizeof(hello.nonce));
+	return memcmp(&hello, first, sizeof(hello)) == 0;
+}
+
+struct rh_ps_conn *rh_ps_conn_find_first(const struct rh_ps_server *server, uint64_t ticket,
+                                         const struct rh_ps_hello *hello)
 {
 	struct rh_ps_conn *conn;
 
+	if (ticket == 0)
+		return NULL;
 	LIST_FOREACH(conn, &server->conns, link)
 	{
 		bool known = conn->phase == RH_PS_ON || conn->phase == RH_PS_SOURCE;
 
-		if (known && conn->ticket == ticket && !conn->local && !conn->opening)
+		if (known && conn->ticket == ticket && !conn->local && !conn->opening && attach_is_same(&conn->hello, hello))
 			return conn;
 	}
 	return NULL;
@@ -49,6 +61,9 @@ static bool attach_near(struct rh_ps_conn *conn)
 
 	if (memory >= 0)
 		(void)close(memory);
+	/* positions in the memory start anew */
+	conn->mark_count = 0;
+	conn->released = 0;
 	return good;
 }
 
@@ -66,10 +81,9 @@ static bool attach_far(const struct rh_ps_server *server, struct rh_ps_conn *con
 	return true;
 }
 
-struct rh_ps_conn *rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_conn *conn,
-                                     const struct rh_ps_head *head)
+struct rh_ps_conn *rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_conn *conn)
 {
-	struct rh_ps_conn *first = attach_find(server, head->key);
+	struct rh_ps_conn *first = rh_ps_conn_find_first(server, conn->attaching, &conn->hello);
 	bool good = first != NULL;
 
 	/* the record is in the wire's buffer, which is not used any more after this when memory is shared */

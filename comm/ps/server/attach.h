@@ -8,12 +8,14 @@
 
 #include "comm/ps/server/state.h"
 
+/** @return the first connection whose ticket ATTACH names, and whose hello @p hello repeats; NULL: there is none */
+struct rh_ps_conn *rh_ps_conn_find_first(const struct rh_ps_server *server, uint64_t ticket,
+                                         const struct rh_ps_hello *hello);
 /**
- * Handle ATTACH: @p conn becomes the connection of a known worker. Drops the record.
+ * A second connection has proved to know the secret: @p conn becomes the connection of its worker. Drops the record.
  * @return the connection that it replaces, to be lost; NULL: none, and @p conn is broken
  */
-struct rh_ps_conn *rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_conn *conn,
-                                     const struct rh_ps_head *head);
+struct rh_ps_conn *rh_ps_conn_attach(struct rh_ps_server *server, struct rh_ps_conn *conn);
 /** Handle CONNECT: begin to open the backend, in a thread. Drops the record. */
 void rh_ps_conn_open_backend(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
                              const uint8_t *payload);

@@ -96,7 +96,8 @@ static int32_t conn_check_hello(const struct rh_ps_server *server, const struct 
 
 	if (hello->protocol != RH_PS_PROTOCOL)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "server %d uses protocol %d and worker %d protocol %u: use one version of the library",
+		                    "server %d uses protocol %d and worker %d protocol %u: use one version of the library "
+		                    "everywhere",
 		                    (int)config->index, RH_PS_PROTOCOL, (int)hello->worker, hello->protocol);
 	if (hello->role != RH_PS_ROLE_WORKS && !(hello->role == RH_PS_ROLE_COPIES && server->copy))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "this is server %d, not a scheduler",
@@ -128,28 +129,34 @@ static int32_t conn_check_hello(const struct rh_ps_server *server, const struct 
 	return 0;
 }
 
+/* Prove to know the secret, and ask the other end to do the same. */
+static void conn_challenge(const struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	struct rh_ps_challenge challenge;
+
+	rh_ps_random(conn->nonce, sizeof(conn->nonce));
+	memcpy(challenge.nonce, conn->nonce, sizeof(challenge.nonce));
+	rh_ps_prove(server->secret, "server", conn->hello.nonce, &conn->hello, challenge.proof);
+	rh_ps_answers_put_record(conn, RH_PS_REC_CHALLENGE, &challenge, sizeof(challenge));
+	conn->phase = RH_PS_PROVING;
+}
+
 static void conn_on_hello(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
                           const uint8_t *payload)
 {
-	struct rh_ps_challenge challenge;
 	struct rh_comm_error err;
 
-	if (head->kind != RH_PS_REC_HELLO || head->length != sizeof(conn->hello)) {
+	if (head->kind != RH_PS_REC_HELLO || !rh_ps_hello_read(&conn->hello, payload, head->length)) {
 		conn->broken = true;
 		return;
 	}
-	memcpy(&conn->hello, payload, sizeof(conn->hello));
 	/* not one that attaches: that may stall */
 	rh_comm_socket_watch_peer(rh_ps_wire_fd(conn->wire), server->death_timeout);
 	if (conn_check_hello(server, &conn->hello, &err) < 0) {
 		conn_refuse(conn, &err);
 		return;
 	}
-	rh_ps_random(conn->nonce, sizeof(conn->nonce));
-	memcpy(challenge.nonce, conn->nonce, sizeof(challenge.nonce));
-	rh_ps_prove(server->secret, "server", conn->hello.nonce, &conn->hello, challenge.proof);
-	rh_ps_answers_put_record(conn, RH_PS_REC_CHALLENGE, &challenge, sizeof(challenge));
-	conn->phase = RH_PS_PROVING;
+	conn_challenge(server, conn);
 }
 
 /* A worker that was here before must be the same process, and so must we. */
@@ -215,22 +222,30 @@ static void conn_welcome(struct rh_ps_server *server, struct rh_ps_conn *conn)
 	conn_send_welcome(server, conn, server->store->workers[conn->worker].last);
 }
 
-static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
-                          const uint8_t *payload)
+/* @return whether the other end knows the secret; else it is refused */
+static bool conn_check_proof(const struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                             const uint8_t *payload)
 {
-	struct rh_ps_head session = {
-		.kind = RH_PS_REC_SESSION, .sequence = conn->hello.session, .worker = conn->hello.worker};
 	uint8_t expected[RH_COMM_DIGEST];
-	struct rh_ps_entry *entry;
 	struct rh_comm_error err;
 
 	rh_ps_prove(server->secret, "worker", conn->nonce, &conn->hello, expected);
-	if (head->kind != RH_PS_REC_PROOF || head->length != sizeof(expected) || !rh_comm_digest_equal(payload, expected)) {
-		(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d has another secret",
-		                   (int)server->store->config.index);
-		conn_refuse(conn, &err);
-		return;
-	}
+	if (head->kind == RH_PS_REC_PROOF && head->length == sizeof(expected) && rh_comm_digest_equal(payload, expected))
+		return true;
+	(void)rh_comm_fail(&err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "server %d has another secret",
+	                   (int)server->store->config.index);
+	conn_refuse(conn, &err);
+	return false;
+}
+
+/* The first connection is proved. */
+static void conn_admit(struct rh_ps_server *server, struct rh_ps_conn *conn)
+{
+	struct rh_ps_head session = {
+		.kind = RH_PS_REC_SESSION, .sequence = conn->hello.session, .worker = conn->hello.worker};
+	struct rh_ps_entry *entry;
+	struct rh_comm_error err;
+
 	/* the role may be another one since the greeting */
 	if (conn_check_hello(server, &conn->hello, &err) < 0) {
 		conn_refuse(conn, &err);
@@ -249,16 +264,38 @@ static void conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, 
 	conn_welcome(server, conn);
 }
 
-static void conn_on_attach(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head)
+/* A second connection: whoever made it must know the secret, too, and not the ticket alone, which crossed the wire. */
+static void conn_on_attach(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                           const uint8_t *payload)
 {
-	struct rh_ps_conn *replaced = NULL;
+	bool good = head->kind == RH_PS_REC_ATTACH && head->length == sizeof(conn->hello);
 
-	if (head->kind == RH_PS_REC_ATTACH && head->key != 0)
-		replaced = rh_ps_conn_attach(server, conn, head);
-	else
+	if (good)
+		memcpy(&conn->hello, payload, sizeof(conn->hello));
+	if (!good || !rh_ps_conn_find_first(server, head->key, &conn->hello)) {
 		conn->broken = true;
+		return;
+	}
+	conn->attaching = head->key;
+	conn_challenge(server, conn);
+}
+
+/* @return whether the record is to be dropped yet */
+static bool conn_on_proof(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *head,
+                          const uint8_t *payload)
+{
+	struct rh_ps_conn *replaced;
+
+	if (!conn_check_proof(server, conn, head, payload))
+		return true;
+	if (conn->attaching == 0) {
+		conn_admit(server, conn);
+		return true;
+	}
+	replaced = rh_ps_conn_attach(server, conn);
 	if (replaced)
 		rh_ps_conn_lose(server, replaced);
+	return false;
 }
 
 /* Read what has arrived; over a backend only while the worker is connected. */
@@ -299,10 +336,9 @@ static bool conn_on_record(struct rh_ps_server *server, struct rh_ps_conn *conn,
 	} else if (conn->phase == RH_PS_ON) {
 		rh_ps_server_request(server, conn, head, payload);
 	} else if (conn->phase == RH_PS_PROVING) {
-		conn_on_proof(server, conn, head, payload);
+		return conn_on_proof(server, conn, head, payload);
 	} else if (conn->local || head->kind == RH_PS_REC_ATTACH) {
-		conn_on_attach(server, conn, head);
-		return false;
+		conn_on_attach(server, conn, head, payload);
 	} else {
 		conn_on_hello(server, conn, head, payload);
 	}

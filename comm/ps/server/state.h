@@ -63,7 +63,8 @@ struct rh_ps_conn {
 	uint32_t events;
 	int32_t worker; /**< -1: not known */
 	int64_t since;
-	uint64_t ticket;
+	uint64_t ticket;    /**< for ATTACH, of this first connection; 0: none is accepted */
+	uint64_t attaching; /**< this is a second connection: the ticket of the first one; 0: it is a first one */
 	struct rh_ps_hello hello;
 	uint8_t nonce[RH_PS_NONCE];
 	struct rh_ps_opening *opening;       /**< NULL: none; else a thread owns the wire */

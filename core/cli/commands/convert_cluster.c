@@ -203,12 +203,13 @@ static int cluster_list_page(struct cluster *cluster, const struct rh_resource *
                              struct rh_error *err)
 {
 	const struct rh_kube_target target = {.resource = resource, .namespace_ = cluster->namespace_};
-	rh_auto_str path = {0};
+	rh_auto_str path = {0}, query = {0};
 
 	rh_kube_path_append(&path, &target);
-	rh_kube_path_query(&path, "limit", CLUSTER_PAGE);
+	rh_kube_query_add(&query, "limit", CLUSTER_PAGE);
 	if (page && *page)
-		rh_kube_path_query(&path, "continue", page);
+		rh_kube_query_add(&query, "continue", page);
+	rh_kube_path_query(&path, &query);
 	return path.failed ? rh_fail_oom(err) : cluster_get(cluster, rh_str_text(&path), err);
 }
 

@@ -53,9 +53,10 @@ static void json_event(void *arg, const struct rh_json *event)
 	json_object("event", event);
 }
 
-static void json_pod(void *arg, const struct rh_json *pod)
+static void json_pod(void *arg, const char *replica, const struct rh_json *pod)
 {
 	(void)arg;
+	(void)replica;
 	json_object("pod", pod);
 }
 

@@ -16,10 +16,8 @@ static bool only_each(const struct rh_job *job, only_fn *fn, void *arg)
 	for (size_t i = 0; i < job->spec_count; i++) {
 		for (int32_t k = 0; k < job->specs[i].replicas; k++) {
 			char name[RH_NAME_SIZE];
-			const char *pod = rh_job_replica_name(job, job->specs[i].type, k, name);
-			size_t skip = strlen(job->name) + 1;
 
-			if (!fn(arg, job->name, strlen(pod) > skip ? pod + skip : pod))
+			if (!fn(arg, job->name, rh_job_replica_own_name(job, job->specs[i].type, k, name)))
 				return false;
 		}
 	}
@@ -76,9 +74,9 @@ static size_t only_count(const struct rh_job *job, const char *word, struct rh_r
 	for (size_t i = 0; i < job->spec_count; i++) {
 		for (int32_t k = 0; k < job->specs[i].replicas; k++) {
 			char name[RH_NAME_SIZE];
-			const char *pod = rh_job_replica_name(job, job->specs[i].type, k, name);
+			const char *replica = rh_job_replica_own_name(job, job->specs[i].type, k, name);
 
-			if (!rh_output_is_replica(word, job->name, pod + strlen(job->name) + 1))
+			if (!rh_output_is_replica(word, job->name, replica))
 				continue;
 			found++;
 			ret_terminal->job = job;

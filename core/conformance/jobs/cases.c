@@ -63,7 +63,7 @@ int rh_cases_add(struct rh_cases *cases, const struct rh_kind *kind, const char 
 		cases->items = grown;
 		cases->capacity = capacity;
 	}
-	cases->items[cases->count++] = (struct rh_case){kind, rh_take(copy), rh_take(owned), NULL};
+	cases->items[cases->count++] = (struct rh_case){.kind = kind, .label = rh_take(copy), .object = rh_take(owned)};
 	return 0;
 }
 
@@ -364,8 +364,11 @@ static int cases_add_fills(const struct cases_kind *made)
 	};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(fills) / sizeof(fills[0]); i++)
+	for (size_t i = 0; r == 0 && i < sizeof(fills) / sizeof(fills[0]); i++) {
 		r = cases_put(made, cases_with(made, rh_fill(made->schema, NULL, fills[i].how)), "%s", fills[i].label);
+		if (r == 0 && fills[i].how == RH_FILL_USUAL)
+			made->cases->items[made->cases->count - 1].leak_check = true;
+	}
 	return r;
 }
 
@@ -564,6 +567,8 @@ static int cases_add_all(struct cases_kind *made)
 
 	if (r == 0)
 		r = cases_put(made, cases_usual(made), "a usual job");
+	if (r == 0)
+		made->cases->items[made->cases->count - 1].leak_check = true;
 	if (r == 0)
 		r = cases_add_sets(made);
 	if (r == 0)

@@ -6,6 +6,7 @@
 #ifndef RH_CONFORMANCE_JOBS_CASES_H
 #define RH_CONFORMANCE_JOBS_CASES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -18,6 +19,7 @@ struct rh_case {
 	char *label;                /**< "PyTorchJob, replicas: all types 7"; owned */
 	struct rh_json *object;     /**< owned */
 	struct rh_json *twin;       /**< the same job, its replica types in the opposite order; owned; NULL: none */
+	bool leak_check;            /**< rh_leak_check() calls the plugin with it */
 };
 
 /** Jobs. All zero is none. */

@@ -19,6 +19,7 @@
 
 struct rh_object_watch {
 	struct rh_object_watch_options options; /* without the texts */
+	struct rh_loop_entry *source;
 	char *path;
 	char *version;      /* that is known; NULL: nothing is */
 	struct rh_str line; /* of the event that is coming in */
@@ -30,39 +31,24 @@ struct rh_object_watch {
 
 static char *object_watch_path(const struct rh_object_watch_options *options)
 {
-	rh_auto_str path = {0};
+	rh_auto_str path = {0}, query = {0};
 	rh_auto_free char *selector = rh_asprintf("metadata.name=%s", options->name);
 
 	if (!selector)
 		return NULL;
 	rh_str_append(&path, options->collection);
-	rh_kube_path_query(&path, "watch", "true");
-	rh_kube_path_query(&path, "fieldSelector", selector);
-	rh_kube_path_query(&path, "timeoutSeconds", OBJECT_WATCH_SECONDS);
+	rh_kube_query_add(&query, "watch", "true");
+	rh_kube_query_add(&query, "fieldSelector", selector);
+	rh_kube_query_add(&query, "timeoutSeconds", OBJECT_WATCH_SECONDS);
+	rh_kube_path_query(&path, &query);
 	return rh_str_take(&path);
-}
-
-int rh_object_watch_new(const struct rh_object_watch_options *options, struct rh_object_watch **ret_watch,
-                        struct rh_error *err)
-{
-	rh_auto(object_watch) watch = rh_alloc(sizeof(*watch));
-
-	if (!watch)
-		return rh_fail_oom(err);
-	watch->options = *options;
-	watch->options.collection = NULL;
-	watch->options.name = NULL;
-	watch->path = object_watch_path(options);
-	if (!watch->path)
-		return rh_fail_oom(err);
-	*ret_watch = rh_take(watch);
-	return 0;
 }
 
 void rh_object_watch_free(struct rh_object_watch *watch)
 {
 	if (!watch)
 		return;
+	rh_loop_remove(watch->options.loop, watch->source);
 	if (watch->id)
 		rh_http_cancel(watch->options.http, watch->id);
 	rh_str_deinit(&watch->line);
@@ -124,8 +110,9 @@ static void object_watch_on_end(void *arg, const struct rh_http_response *respon
 	watch->due = watch->begun_at + (watch->refused ? OBJECT_WATCH_REFUSED : OBJECT_WATCH_PAUSE);
 }
 
-void rh_object_watch_step(struct rh_object_watch *watch, int64_t now)
+static void object_watch_step(void *arg, int64_t now)
 {
+	struct rh_object_watch *watch = arg;
 	const struct rh_http_request request = {
 		.method = "GET",
 		.path = watch->path,
@@ -140,7 +127,31 @@ void rh_object_watch_step(struct rh_object_watch *watch, int64_t now)
 		watch->due = now + OBJECT_WATCH_PAUSE;
 }
 
-int64_t rh_object_watch_deadline(const struct rh_object_watch *watch)
+static int64_t object_watch_deadline(void *arg)
 {
+	const struct rh_object_watch *watch = arg;
+
 	return watch->id || !watch->version ? RH_NEVER : watch->due;
+}
+
+int rh_object_watch_new(const struct rh_object_watch_options *options, struct rh_object_watch **ret_watch,
+                        struct rh_error *err)
+{
+	rh_auto(object_watch) watch = rh_alloc(sizeof(*watch));
+	int r;
+
+	if (!watch)
+		return rh_fail_oom(err);
+	watch->options = *options;
+	watch->options.collection = NULL;
+	watch->options.name = NULL;
+	watch->path = object_watch_path(options);
+	if (!watch->path)
+		return rh_fail_oom(err);
+	r = rh_loop_add(options->loop,
+	                &(struct rh_loop_source){object_watch_step, object_watch_deadline, watch, options->order},
+	                &watch->source, err);
+	if (r == 0)
+		*ret_watch = rh_take(watch);
+	return r;
 }

@@ -37,6 +37,7 @@ enum rotation_stage { ROTATION_GET_SECRET, ROTATION_PUT_SECRET, ROTATION_GET_HOO
 
 struct rh_rotation {
 	struct rh_rotation_options options;
+	struct rh_loop_entry *source;
 	char *secret_path;
 	char *name; /* of the server */
 	struct rh_object_watch *secret_watch;
@@ -334,7 +335,9 @@ static void rotation_on_answer(void *arg, const struct rh_http_response *respons
 static int rotation_open_watches(struct rh_rotation *rotation, struct rh_error *err)
 {
 	rh_auto_free char *secrets = rh_asprintf("/api/v1/namespaces/%s/secrets", rotation->options.namespace_);
-	struct rh_object_watch_options options = {.http = rotation->options.http,
+	struct rh_object_watch_options options = {.loop = rotation->options.loop,
+	                                          .order = rotation->options.order,
+	                                          .http = rotation->options.http,
 	                                          .collection = secrets,
 	                                          .name = rotation->options.secret,
 	                                          .changed = rotation_on_change,
@@ -346,32 +349,11 @@ static int rotation_open_watches(struct rh_rotation *rotation, struct rh_error *
 	return r < 0 ? r : rh_object_watch_new(&options, &rotation->hooks_watch, err);
 }
 
-int rh_rotation_new(const struct rh_rotation_options *options, struct rh_rotation **ret_rotation, struct rh_error *err)
-{
-	rh_auto(rotation) rotation = rh_alloc(sizeof(*rotation));
-	int r;
-
-	if (!rotation)
-		return rh_fail_oom(err);
-	rotation->options = *options;
-	rotation->options.namespace_ = rh_strdup(options->namespace_);
-	rotation->options.secret = rh_strdup(options->secret);
-	rotation->options.service = NULL;
-	rotation->secret_path = rh_asprintf("/api/v1/namespaces/%s/secrets/%s", options->namespace_, options->secret);
-	rotation->name = rh_asprintf("%s.%s.svc", options->service, options->namespace_);
-	if (!rotation->options.namespace_ || !rotation->options.secret || !rotation->secret_path || !rotation->name)
-		return rh_fail_oom(err);
-	r = rotation_open_watches(rotation, err);
-	if (r < 0)
-		return r;
-	*ret_rotation = rh_take(rotation);
-	return 0;
-}
-
 void rh_rotation_free(struct rh_rotation *rotation)
 {
 	if (!rotation)
 		return;
+	rh_loop_remove(rotation->options.loop, rotation->source);
 	if (rotation->id)
 		rh_http_cancel(rotation->options.http, rotation->id);
 	rh_object_watch_free(rotation->secret_watch);
@@ -419,10 +401,10 @@ static int64_t rotation_due(const struct rh_rotation *rotation)
 	return rotation_is_blind(rotation) && latest < rotation->due ? latest : rotation->due;
 }
 
-void rh_rotation_step(struct rh_rotation *rotation, int64_t now)
+static void rotation_step(void *arg, int64_t now)
 {
-	rh_object_watch_step(rotation->secret_watch, now);
-	rh_object_watch_step(rotation->hooks_watch, now);
+	struct rh_rotation *rotation = arg;
+
 	if (rotation->id || now < rotation_due(rotation))
 		return;
 	rotation->now = now;
@@ -442,15 +424,34 @@ void rh_rotation_hurry(struct rh_rotation *rotation)
 		rotation->due = 0;
 }
 
-static int64_t rotation_sooner(int64_t one, int64_t other)
+static int64_t rotation_deadline(void *arg)
 {
-	return one < other ? one : other;
+	const struct rh_rotation *rotation = arg;
+
+	return rotation->id ? RH_NEVER : rotation_due(rotation);
 }
 
-int64_t rh_rotation_deadline(const struct rh_rotation *rotation)
+int rh_rotation_new(const struct rh_rotation_options *options, struct rh_rotation **ret_rotation, struct rh_error *err)
 {
-	int64_t watches = rotation_sooner(rh_object_watch_deadline(rotation->secret_watch),
-	                                  rh_object_watch_deadline(rotation->hooks_watch));
+	rh_auto(rotation) rotation = rh_alloc(sizeof(*rotation));
+	int r;
 
-	return rotation->id ? watches : rotation_sooner(watches, rotation_due(rotation));
+	if (!rotation)
+		return rh_fail_oom(err);
+	rotation->options = *options;
+	rotation->options.namespace_ = rh_strdup(options->namespace_);
+	rotation->options.secret = rh_strdup(options->secret);
+	rotation->options.service = NULL;
+	rotation->secret_path = rh_asprintf("/api/v1/namespaces/%s/secrets/%s", options->namespace_, options->secret);
+	rotation->name = rh_asprintf("%s.%s.svc", options->service, options->namespace_);
+	if (!rotation->options.namespace_ || !rotation->options.secret || !rotation->secret_path || !rotation->name)
+		return rh_fail_oom(err);
+	r = rotation_open_watches(rotation, err);
+	if (r == 0)
+		r = rh_loop_add(options->loop,
+		                &(struct rh_loop_source){rotation_step, rotation_deadline, rotation, options->order},
+		                &rotation->source, err);
+	if (r == 0)
+		*ret_rotation = rh_take(rotation);
+	return r;
 }

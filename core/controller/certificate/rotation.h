@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/os/loop.h"
 #include "kube/http/http.h"
 
 /** Name of V1's ValidatingWebhookConfiguration. */
@@ -27,6 +28,8 @@ struct rh_rotation;
 
 /** Options of a rotation. Strings are copied. */
 struct rh_rotation_options {
+	struct rh_loop *loop;   /**< borrowed for the rotation's life */
+	int order;              /**< of the rotation and its watches in the loop, see struct rh_loop_source */
 	struct rh_http *http;   /**< borrowed for the rotation's life */
 	const char *namespace_; /**< of the Secret and the Service */
 	const char *secret;
@@ -38,17 +41,14 @@ struct rh_rotation_options {
 	void *arg;
 };
 
-/** Create a rotation. @param[out] ret_rotation owned by the caller. @return 0 or RH_ENOMEM */
+/** Create a rotation and register it with the loop, which sends what is due. @param[out] ret_rotation owned by the
+ * caller. @return 0 or RH_ENOMEM */
 int rh_rotation_new(const struct rh_rotation_options *options, struct rh_rotation **ret_rotation, struct rh_error *err);
-/** Cancel the request in progress and free @p rotation. NULL is ignored. */
+/** Cancel the request in progress, end the source and free @p rotation. NULL is ignored. */
 void rh_rotation_free(struct rh_rotation *rotation);
 RH_DEFINE_CLEANUP(rotation);
-/** Send requests that are due. @param now monotonic microseconds */
-void rh_rotation_step(struct rh_rotation *rotation, int64_t now);
 /** Start the next round after the one in progress: after a clock change a certificate may not be valid any more.
  */
 void rh_rotation_hurry(struct rh_rotation *rotation);
-/** @return the time of the next rh_rotation_step(), monotonic microseconds; RH_NEVER while a request is in progress */
-int64_t rh_rotation_deadline(const struct rh_rotation *rotation);
 
 #endif

@@ -24,8 +24,9 @@ static enum rh_restart_cause restart_cause(const struct rh_pod *pod)
 	return pod->exit_code < 0 ? RH_CAUSE_EVICTED : RH_CAUSE_EXIT;
 }
 
-/* @return restarts in place that only the pod at @p place shows so far. V1 counts those of running pods (v1-behaviour
- * B.3).
+/*
+ * @return restarts in place that only the pod at @p place shows so far. V1 counts those of running pods (v1-behaviour
+ * B.3); those of init containers are of pods that do not run yet.
  */
 static int64_t restart_live(const struct rh_decision *decision, size_t place)
 {
@@ -34,8 +35,7 @@ static int64_t restart_live(const struct rh_decision *decision, size_t place)
 	const struct rh_replica_spec *spec = rh_decision_spec(decision, place, &index);
 	enum rh_restart_policy policy = spec->policy;
 
-	if (!pod || decision->slots[place] == RH_SLOT_SUCCEEDED || decision->slots[place] == RH_SLOT_STALE ||
-	    (pod->phase != RH_PHASE_RUNNING && pod->phase != RH_PHASE_FAILED))
+	if (!pod || decision->slots[place] == RH_SLOT_SUCCEEDED || decision->slots[place] == RH_SLOT_STALE)
 		return 0;
 	if (policy == RH_RESTART_NEVER || policy == RH_RESTART_UNKNOWN ||
 	    rh_ledger_counted(&decision->plan->ledger, pod->uid) ||

@@ -27,11 +27,6 @@ static struct rh_cel_value eval_too_much(void)
 	return rh_cel_error("operation cancelled: actual cost limit exceeded");
 }
 
-static struct rh_cel_value eval_no_overload(void)
-{
-	return rh_cel_error("no such overload");
-}
-
 static struct rh_cel_value eval_no_key(struct eval *eval, const struct rh_cel_value *key)
 {
 	static const char what[] = "no such key";
@@ -67,7 +62,7 @@ static struct rh_cel_value eval_select(struct eval *eval, const struct rh_cel_no
 	if (map.kind == RH_CEL_OPTIONAL)
 		map = map.count ? map.items[0] : (struct rh_cel_value){.kind = RH_CEL_MAP};
 	if (map.kind != RH_CEL_MAP)
-		return eval_no_overload();
+		return rh_cel_no_overload();
 	if (map.json && !rh_json_get(map.schema, "additionalProperties"))
 		name = rh_cel_unescape(eval->room, name);
 	key = (struct rh_cel_value){.kind = RH_CEL_STRING, .text = {name, strlen(name)}};
@@ -94,7 +89,7 @@ static bool eval_at(struct eval *eval, const struct rh_cel_value *from, const st
 			return true;
 		*ret_value = eval_no_key(eval, index);
 	} else {
-		*ret_value = eval_no_overload();
+		*ret_value = rh_cel_no_overload();
 	}
 	return false;
 }
@@ -138,7 +133,7 @@ static struct rh_cel_value eval_call(struct eval *eval, const struct rh_cel_node
 		if (eval_takes(at, args, node->count))
 			return at->call(eval->room, args, node->count);
 	}
-	return eval_no_overload();
+	return rh_cel_no_overload();
 }
 
 static struct rh_cel_value eval_many(struct eval *eval, const struct rh_cel_node *node)
@@ -169,7 +164,7 @@ static struct rh_cel_value eval_chain(struct eval *eval, const struct rh_cel_nod
 		if (value.kind == RH_CEL_BOOL && value.flag == decides)
 			return value;
 		if (result.kind != RH_CEL_ERROR && value.kind != RH_CEL_BOOL)
-			result = value.kind == RH_CEL_ERROR ? value : eval_no_overload();
+			result = value.kind == RH_CEL_ERROR ? value : rh_cel_no_overload();
 	}
 	return result;
 }
@@ -182,7 +177,7 @@ static struct rh_cel_value eval_in(struct eval *eval, const struct rh_cel_value 
 	if (among->kind == RH_CEL_MAP)
 		return rh_cel_bool(rh_cel_map_get(eval->room, among, value, &found));
 	if (among->kind != RH_CEL_LIST)
-		return eval_no_overload();
+		return rh_cel_no_overload();
 	eval->steps += (long)among->count;
 	for (size_t i = 0; i < among->count; i++) {
 		if (rh_cel_equal(eval->room, &among->items[i], value))
@@ -196,7 +191,7 @@ static struct rh_cel_value eval_compare(enum rh_cel_op op, const struct rh_cel_v
 	int order;
 
 	if (!rh_cel_order(a, b, &order))
-		return a->kind == RH_CEL_DOUBLE || b->kind == RH_CEL_DOUBLE ? rh_cel_bool(false) : eval_no_overload();
+		return a->kind == RH_CEL_DOUBLE || b->kind == RH_CEL_DOUBLE ? rh_cel_bool(false) : rh_cel_no_overload();
 	switch ((int)op) {
 	case RH_CEL_OP_LESS:
 		return rh_cel_bool(order < 0);
@@ -231,7 +226,7 @@ static struct rh_cel_value eval_not(const struct rh_cel_value *value)
 {
 	return value->kind == RH_CEL_BOOL    ? rh_cel_bool(!value->flag)
 	       : value->kind == RH_CEL_ERROR ? *value
-	                                     : eval_no_overload();
+	                                     : rh_cel_no_overload();
 }
 
 static struct rh_cel_value eval_negate(struct eval *eval, const struct rh_cel_value *value)
@@ -241,7 +236,7 @@ static struct rh_cel_value eval_negate(struct eval *eval, const struct rh_cel_va
 	if (value->kind == RH_CEL_DOUBLE)
 		return (struct rh_cel_value){.kind = RH_CEL_DOUBLE, .number = -value->number};
 	if (value->kind != RH_CEL_INT)
-		return value->kind == RH_CEL_ERROR ? *value : eval_no_overload();
+		return value->kind == RH_CEL_ERROR ? *value : rh_cel_no_overload();
 	return rh_cel_arithmetic(eval->room, '-', &zero, value);
 }
 
@@ -262,7 +257,7 @@ static void eval_collect(struct eval *eval, struct eval_fold *fold, const struct
 	struct rh_cel_value value = asks ? eval_node(eval, node->args[1]) : rh_cel_bool(true);
 
 	if (value.kind != RH_CEL_BOOL) {
-		fold->error = value.kind == RH_CEL_ERROR ? value : eval_no_overload();
+		fold->error = value.kind == RH_CEL_ERROR ? value : rh_cel_no_overload();
 		fold->done = true;
 		return;
 	}
@@ -285,7 +280,7 @@ static void eval_quantify(struct eval *eval, struct eval_fold *fold)
 	if (value.kind == RH_CEL_BOOL && value.flag == (fold->node->op == RH_CEL_OP_EXISTS))
 		fold->done = true;
 	else if (value.kind != RH_CEL_BOOL && fold->error.kind != RH_CEL_ERROR)
-		fold->error = value.kind == RH_CEL_ERROR ? value : eval_no_overload();
+		fold->error = value.kind == RH_CEL_ERROR ? value : rh_cel_no_overload();
 }
 
 static struct rh_cel_value eval_fold_result(const struct eval_fold *fold)
@@ -311,7 +306,7 @@ static struct rh_cel_value eval_macro(struct eval *eval, const struct rh_cel_nod
 	if (range.kind == RH_CEL_MAP)
 		range = rh_cel_map_keys(eval->room, &range);
 	if (range.kind != RH_CEL_LIST)
-		return range.kind == RH_CEL_ERROR ? range : eval_no_overload();
+		return range.kind == RH_CEL_ERROR ? range : rh_cel_no_overload();
 	fold.items = rh_cel_room_take(eval->room, (range.count + 1) * sizeof(*fold.items));
 	if (!fold.items)
 		return rh_cel_error("out of memory");
@@ -333,7 +328,7 @@ static struct rh_cel_value eval_optional_macro(struct eval *eval, const struct r
 	struct rh_cel_value from = eval_node(eval, node->args[0]);
 
 	if (from.kind != RH_CEL_OPTIONAL)
-		return from.kind == RH_CEL_ERROR ? from : eval_no_overload();
+		return from.kind == RH_CEL_ERROR ? from : rh_cel_no_overload();
 	if (from.count == 0)
 		return from;
 	variable.value = from.items[0];
@@ -348,7 +343,7 @@ static struct rh_cel_value eval_if(struct eval *eval, const struct rh_cel_node *
 	struct rh_cel_value value = eval_node(eval, node->args[0]);
 
 	if (value.kind != RH_CEL_BOOL)
-		return value.kind == RH_CEL_ERROR ? value : eval_no_overload();
+		return value.kind == RH_CEL_ERROR ? value : rh_cel_no_overload();
 	return eval_node(eval, node->args[value.flag ? 1 : 2]);
 }
 

@@ -82,6 +82,14 @@ struct rh_cel_value rh_cel_error(const char *why)
 	return (struct rh_cel_value){.kind = RH_CEL_ERROR, .text = {why, strlen(why)}};
 }
 
+struct rh_cel_value rh_cel_no_overload(void)
+{
+	struct rh_cel_value error = rh_cel_error("no such overload");
+
+	error.text.no_overload = true;
+	return error;
+}
+
 struct rh_cel_value rh_cel_error_about(struct rh_cel_room *room, const char *what, const char *which)
 {
 	char text[200];

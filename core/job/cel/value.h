@@ -58,6 +58,7 @@ struct rh_cel_value {
 		struct {
 			const char *data;
 			size_t length;
+			bool no_overload; /**< of an error: rh_cel_no_overload() */
 		} text;
 		struct {
 			const struct rh_cel_value *items; /**< of a map: key, value, key, value; OPTIONAL: the value, or none */
@@ -79,6 +80,8 @@ void *rh_cel_room_take(struct rh_cel_room *room, size_t size);
 const char *rh_cel_kind_name(enum rh_cel_kind kind);
 /** @return an error; @p why lives as long as it is used */
 struct rh_cel_value rh_cel_error(const char *why);
+/** @return the error of a call whose arguments are of kinds that the function or operator does not take */
+struct rh_cel_value rh_cel_no_overload(void);
 /** @return an error whose text is in @p room: @p what, a colon, and @p which */
 struct rh_cel_value rh_cel_error_about(struct rh_cel_room *room, const char *what, const char *which);
 /** @return an error about a number, as rh_cel_error_about() */

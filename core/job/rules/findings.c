@@ -52,7 +52,7 @@ static int findings_push(struct rh_findings *findings, enum rh_severity severity
 {
 	rh_auto_free char *path = path_taken;
 	rh_auto_free char *detail = detail_taken;
-	struct rh_finding finding = {severity, path, detail};
+	struct rh_finding finding = {.severity = severity, .path = path, .detail = detail};
 
 	if (!path || !detail || findings->failed) {
 		findings->failed = true;

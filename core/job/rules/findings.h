@@ -24,8 +24,9 @@ enum rh_severity { RH_FINDING_ERROR, RH_FINDING_WARNING };
 /** One finding. Strings are owned by the list. */
 struct rh_finding {
 	enum rh_severity severity;
-	char *path;   /**< "spec.pytorchReplicaSpecs[Master].replicas" */
-	char *detail; /**< "Forbidden: must be 1" */
+	char *path;         /**< "spec.pytorchReplicaSpecs[Master].replicas" */
+	char *detail;       /**< "Forbidden: must be 1" */
+	bool unknown_field; /**< no schema knows the field at path */
 };
 
 /** A list of findings. All zero is the empty one. */

@@ -12,8 +12,10 @@
 /* Longest pattern. */
 #define PATTERNS_MAX 128
 
+/* How each pattern of names of pods begins. */
+#define PATTERNS_JOB "{job}-"
 /* The pattern of V1's names. */
-#define PATTERNS_V1 "{job}-{type}-{index}"
+#define PATTERNS_V1 PATTERNS_JOB "{type}-{index}"
 
 /* What a name in braces stands for. */
 struct patterns_value {
@@ -82,14 +84,12 @@ static const char *patterns_type(const char *type, char buffer[RH_NAME_SIZE])
 	return buffer;
 }
 
-const char *rh_patterns_pod(const struct rh_kind *kind, const struct rh_pattern_replica *replica,
-                            char buffer[RH_NAME_SIZE])
+static const char *patterns_fill(const char *pattern, const struct rh_pattern_replica *replica,
+                                 char buffer[RH_NAME_SIZE])
 {
 	char type[RH_NAME_SIZE], suffix[RH_NAME_SIZE], index[16] = "";
 	rh_auto_str text = {0};
 
-	if (!rh_patterns_has_pod(kind))
-		return rh_name_replica(replica->job, replica->type, replica->index, buffer);
 	patterns_suffix(replica, suffix);
 	if (replica->index >= 0)
 		(void)snprintf(index, sizeof(index), "%" PRId32, replica->index);
@@ -99,9 +99,23 @@ const char *rh_patterns_pod(const struct rh_kind *kind, const struct rh_pattern_
 	                                        {"{suffix}", suffix},
 	                                        {NULL, NULL}};
 
-	patterns_print(kind->pod_name, values, &text);
+	patterns_print(pattern, values, &text);
 	rh_copy(buffer, RH_NAME_SIZE, rh_str_text(&text));
 	return buffer;
+}
+
+const char *rh_patterns_pod(const struct rh_kind *kind, const struct rh_pattern_replica *replica,
+                            char buffer[RH_NAME_SIZE])
+{
+	if (!rh_patterns_has_pod(kind))
+		return rh_name_replica(replica->job, replica->type, replica->index, buffer);
+	return patterns_fill(kind->pod_name, replica, buffer);
+}
+
+const char *rh_patterns_replica(const struct rh_kind *kind, const struct rh_pattern_replica *replica,
+                                char buffer[RH_NAME_SIZE])
+{
+	return patterns_fill(patterns_pod_text(kind) + strlen(PATTERNS_JOB), replica, buffer);
 }
 
 void rh_patterns_host(const struct rh_kind *kind, const struct rh_pattern_replica *replica, const char *domain,
@@ -184,10 +198,9 @@ static int patterns_check_pod(const char *pattern, struct rh_error *err)
 	static const struct patterns_value names[] = {
 		{"{job}", ""}, {"{type}", ""}, {"{index}", ""}, {"{suffix}", ""}, {NULL, NULL}};
 	static const struct patterns_rule rule = {names, "abcdefghijklmnopqrstuvwxyz0123456789-", true};
-	static const char begin[] = "{job}-";
 	size_t length = strlen(pattern);
 
-	if (patterns_is_formed(pattern, &rule) && strncmp(pattern, begin, sizeof(begin) - 1) == 0 &&
+	if (patterns_is_formed(pattern, &rule) && strncmp(pattern, PATTERNS_JOB, strlen(PATTERNS_JOB)) == 0 &&
 	    strstr(pattern, "{type}") && strstr(pattern, "-{index}") && pattern[length - 1] != '-' &&
 	    !strstr(pattern, "--"))
 		return 0;

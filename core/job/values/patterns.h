@@ -36,6 +36,9 @@ bool rh_patterns_has_host(const struct rh_kind *kind);
 const char *rh_patterns_describe(const struct rh_kind *kind, char buffer[RH_NAME_SIZE]);
 /** @return how many characters a pod's name has beside those of job, type and index */
 size_t rh_patterns_fixed(const struct rh_kind *kind);
+/** Write the name of a replica within its job: that of its pod without the job's, "worker-1". @return @p buffer */
+const char *rh_patterns_replica(const struct rh_kind *kind, const struct rh_pattern_replica *replica,
+                                char buffer[RH_NAME_SIZE]);
 /** Write the name of a replica's pod, and of its Service where it has one. @return @p buffer */
 const char *rh_patterns_pod(const struct rh_kind *kind, const struct rh_pattern_replica *replica,
                             char buffer[RH_NAME_SIZE]);

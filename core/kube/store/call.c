@@ -135,17 +135,17 @@ static int call_write_body(struct rh_request *request, char **ret_text)
 	return r;
 }
 
-static void call_add_log(const struct rh_log_query *log, struct rh_str *path)
+static void call_add_log(const struct rh_log_query *log, struct rh_str *query)
 {
 	char number[16];
 
-	rh_kube_path_query(path, "container", log->container);
+	rh_kube_query_add(query, "container", log->container);
 	if (log->previous)
-		rh_kube_path_query(path, "previous", "true");
+		rh_kube_query_add(query, "previous", "true");
 	snprintf(number, sizeof(number), "%" PRId32, log->lines);
-	rh_kube_path_query(path, "tailLines", number);
+	rh_kube_query_add(query, "tailLines", number);
 	snprintf(number, sizeof(number), "%" PRId32, log->bytes);
-	rh_kube_path_query(path, "limitBytes", number);
+	rh_kube_query_add(query, "limitBytes", number);
 }
 
 /* @return the subresource of a request, or NULL */
@@ -168,7 +168,7 @@ static int call_write_path(const struct rh_request *request, struct rh_call *cal
 		.name = named ? request->name : NULL,
 		.subresource = part,
 	};
-	rh_auto_str path = {0};
+	rh_auto_str path = {0}, query = {0};
 
 	rh_kube_path_append(&path, &target);
 	if (request->verb == RH_VERB_FIND) {
@@ -176,10 +176,11 @@ static int call_write_path(const struct rh_request *request, struct rh_call *cal
 
 		if (!only)
 			return RH_ENOMEM;
-		rh_kube_path_query(&path, "fieldSelector", only);
+		rh_kube_query_add(&query, "fieldSelector", only);
 	}
 	if (request->log)
-		call_add_log(request->log, &path);
+		call_add_log(request->log, &query);
+	rh_kube_path_query(&path, &query);
 	call->path = rh_str_take(&path);
 	call->resource = rh_asprintf("%s%s%s", request->resource->plural, part ? "/" : "", part ? part : "");
 	call->namespace_ = rh_strdup(request->namespace_);

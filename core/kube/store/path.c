@@ -52,12 +52,21 @@ void rh_kube_path_append(struct rh_str *out, const struct rh_kube_target *target
 		path_step(out, target->subresource);
 }
 
-void rh_kube_path_query(struct rh_str *out, const char *key, const char *value)
+void rh_kube_query_add(struct rh_str *query, const char *key, const char *value)
 {
-	rh_str_append(out, strchr(rh_str_text(out), '?') ? "&" : "?");
-	rh_kube_path_encode(out, key);
-	rh_str_append(out, "=");
-	rh_kube_path_encode(out, value);
+	if (query->length > 0)
+		rh_str_append(query, "&");
+	rh_kube_path_encode(query, key);
+	rh_str_append(query, "=");
+	rh_kube_path_encode(query, value);
+}
+
+void rh_kube_path_query(struct rh_str *path, const struct rh_str *query)
+{
+	if (query->length > 0)
+		rh_str_append(path, "?");
+	rh_str_append_bytes(path, rh_str_text(query), query->length);
+	path->failed = path->failed || query->failed;
 }
 
 void rh_kube_path_resource(struct rh_str *out, const struct rh_resource *resource)

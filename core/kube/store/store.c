@@ -77,7 +77,7 @@ static void store_observe(const struct rh_kube_store *store, const struct rh_kub
 
 static void store_report_login(const struct rh_kube_store *store, int32_t status, const char *message)
 {
-	const struct rh_kube_problem problem = {"requests", "authenticate", "", status, message};
+	const struct rh_kube_problem problem = {NULL, "requests", "authenticate", "", status, message};
 
 	if (store->options.problem)
 		store->options.problem(store->options.arg, &problem);

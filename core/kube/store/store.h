@@ -23,11 +23,12 @@ struct rh_kube_store;
 /** A persistent failure of a watch, or of all requests, for logs and readiness. All borrowed until the callback
  * returns. */
 struct rh_kube_problem {
-	const char *resource;   /**< "pytorchjobs.kubeflow.org"; "requests": the credentials are refused */
-	const char *verb;       /**< "list" or "watch"; of "requests" "authenticate" */
-	const char *namespace_; /**< "" for all namespaces */
-	int32_t status;         /**< HTTP status; 0: no answer; 200: the problem is over */
-	const char *message;    /**< message of the server or of the connection */
+	const struct rh_resource *about; /**< what is watched; NULL: the credentials of requests are refused */
+	const char *resource;            /**< its display name, "pytorchjobs.kubeflow.org"; "requests" without one */
+	const char *verb;                /**< "list" or "watch"; of "requests" "authenticate" */
+	const char *namespace_;          /**< "" for all namespaces */
+	int32_t status;                  /**< HTTP status; 0: no answer; 200: the problem is over */
+	const char *message;             /**< message of the server or of the connection */
 };
 
 /** A completed call, for metrics. All borrowed until the callback returns. */

@@ -149,6 +149,7 @@ static void watch_emit_problem(struct rh_kube_watch *watch, int32_t status, cons
 {
 	rh_auto_str name = {0};
 	struct rh_kube_problem problem = {
+		.about = &watch->resource,
 		.verb = watch->reported_verb,
 		.namespace_ = watch->options.namespace_ ? watch->options.namespace_ : "",
 		.status = status,
@@ -325,33 +326,33 @@ static int watch_on_event(void *arg, struct rh_json *event, struct rh_error *err
 	return r < 0 ? rh_fail_oom(err) : 0;
 }
 
-static void watch_query_seconds(struct rh_kube_watch *watch, struct rh_str *path)
+static void watch_query_seconds(struct rh_kube_watch *watch, struct rh_str *query)
 {
 	int64_t duration = WATCH_SECONDS_MIN + watch_draw(watch, WATCH_SECONDS_MAX - WATCH_SECONDS_MIN);
 	char seconds[24];
 
 	snprintf(seconds, sizeof(seconds), "%" PRId64, watch->broken ? WATCH_SECONDS_TRIAL : duration);
-	rh_kube_path_query(path, "watch", "true");
-	rh_kube_path_query(path, "allowWatchBookmarks", "true");
-	rh_kube_path_query(path, "timeoutSeconds", seconds);
+	rh_kube_query_add(query, "watch", "true");
+	rh_kube_query_add(query, "allowWatchBookmarks", "true");
+	rh_kube_query_add(query, "timeoutSeconds", seconds);
 }
 
-static void watch_query(struct rh_kube_watch *watch, struct rh_str *path)
+static void watch_query(struct rh_kube_watch *watch, struct rh_str *query)
 {
 	if (watch->options.label)
-		rh_kube_path_query(path, "labelSelector", watch->options.label);
+		rh_kube_query_add(query, "labelSelector", watch->options.label);
 	if (watch->mode != WATCH_LIST)
-		watch_query_seconds(watch, path);
+		watch_query_seconds(watch, query);
 	if (watch->mode == WATCH_FOLLOW) {
-		rh_kube_path_query(path, "resourceVersion", watch->version);
+		rh_kube_query_add(query, "resourceVersion", watch->version);
 	} else if (watch->mode == WATCH_STREAM) {
-		rh_kube_path_query(path, "sendInitialEvents", "true");
-		rh_kube_path_query(path, "resourceVersionMatch", "NotOlderThan");
+		rh_kube_query_add(query, "sendInitialEvents", "true");
+		rh_kube_query_add(query, "resourceVersionMatch", "NotOlderThan");
 	} else if (!watch->whole) {
-		rh_kube_path_query(path, "limit", WATCH_PAGE);
+		rh_kube_query_add(query, "limit", WATCH_PAGE);
 	}
 	if (watch->mode == WATCH_LIST && watch->page)
-		rh_kube_path_query(path, "continue", watch->page);
+		rh_kube_query_add(query, "continue", watch->page);
 }
 
 int rh_kube_watch_begin(struct rh_kube_watch *watch, int64_t now, struct rh_str *path,
@@ -359,9 +360,11 @@ int rh_kube_watch_begin(struct rh_kube_watch *watch, int64_t now, struct rh_str 
 {
 	struct rh_kube_target target = {.resource = &watch->resource, .namespace_ = watch->options.namespace_};
 	bool list = watch->mode == WATCH_LIST;
+	rh_auto_str query = {0};
 
 	rh_kube_path_append(path, &target);
-	watch_query(watch, path);
+	watch_query(watch, &query);
+	rh_kube_path_query(path, &query);
 	watch->split = path->failed ? NULL
 	               : list       ? rh_split_new(RH_SPLIT_LIST, 0, watch_on_item, watch)
 	                            : rh_split_new(RH_SPLIT_EVENTS, 0, watch_on_event, watch);

@@ -243,22 +243,22 @@ static void keep_on_job(void *arg, const struct rh_json *object, const struct rh
 }
 
 /* Starts and ends of containers, which become the time line of the run. */
-static void keep_see_pod(struct rh_keep *keep, const struct rh_json *pod)
+static void keep_see_pod(struct rh_keep *keep, const char *replica, const struct rh_json *pod)
 {
-	rh_auto(json) rows = rh_rows_pod(keep->containers, pod);
+	rh_auto(json) rows = rh_rows_pod(keep->containers, replica, pod);
 
 	while (rh_json_size(rows) > 0)
 		keep_append(keep, rh_json_detach_item(rows, 0));
 }
 
-static void keep_on_pod(void *arg, const struct rh_json *pod)
+static void keep_on_pod(void *arg, const char *replica, const struct rh_json *pod)
 {
 	struct rh_keep *keep = arg;
 
 	if (keep_records(keep))
-		keep_see_pod(keep, pod);
+		keep_see_pod(keep, replica, pod);
 	if (keep->next.pod)
-		keep->next.pod(keep->next.arg, pod);
+		keep->next.pod(keep->next.arg, replica, pod);
 }
 
 /* The newest report of each job is kept, in the words in which it was posted. */

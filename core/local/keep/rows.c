@@ -152,31 +152,34 @@ static bool rows_is_new(char last[RH_TIME_SIZE], const char *text)
 	return true;
 }
 
-/* A new row of a container, in @p rows. @return it, borrowed; NULL: out of memory */
-static struct rh_json *rows_add_container(struct rh_json *rows, const struct rh_json *pod, const char *container,
-                                          const char *state)
+/* A pod and the rows that are made of it. */
+struct rows_pod {
+	struct rh_map *seen;
+	const char *replica;
+	const struct rh_json *object;
+	struct rh_json *rows;
+};
+
+/* A new row of a container. @return it, borrowed; NULL: out of memory */
+static struct rh_json *rows_add_container(const struct rows_pod *pod, const char *container, const char *state)
 {
-	const struct rh_json *labels = rh_json_at(pod, "metadata.labels");
-	const char *job = rh_json_string(rh_json_get(labels, RH_LABEL_JOB));
-	const char *name = rh_json_string_at(pod, "metadata.name");
+	const char *job = rh_json_string(rh_json_get(rh_json_at(pod->object, "metadata.labels"), RH_LABEL_JOB));
 	struct rh_json *row = rh_rows_new("pod");
-	size_t skip = job && rh_starts_with(name, job) && name[strlen(job)] == '-' ? strlen(job) + 1 : 0;
 
 	if (!row || rh_json_set_string(row, "job", job ? job : "") < 0 ||
-	    rh_json_set_string(row, "replica", name + skip) < 0 || rh_json_set_string(row, "container", container) < 0 ||
+	    rh_json_set_string(row, "replica", pod->replica) < 0 || rh_json_set_string(row, "container", container) < 0 ||
 	    rh_json_set_string(row, "state", state) < 0) {
 		rh_json_free(row);
 		return NULL;
 	}
-	return rh_json_append(rows, row) < 0 ? NULL : row;
+	return rh_json_append(pod->rows, row) < 0 ? NULL : row;
 }
 
 /* How a container ended. @return 0 or RH_ENOMEM */
-static int rows_add_end(struct rh_json *rows, const struct rh_json *pod, const struct rh_json *status,
-                        const struct rh_json *ended)
+static int rows_add_end(const struct rows_pod *pod, const struct rh_json *status, const struct rh_json *ended)
 {
 	static const char *const members[] = {"startedAt", "finishedAt", "exitCode", "signal", "reason"};
-	struct rh_json *row = rows_add_container(rows, pod, rh_json_string(rh_json_get(status, "name")), "ended");
+	struct rh_json *row = rows_add_container(pod, rh_json_string(rh_json_get(status, "name")), "ended");
 
 	for (size_t i = 0; row && i < sizeof(members) / sizeof(members[0]); i++) {
 		const struct rh_json *value = rh_json_get(ended, members[i]);
@@ -184,41 +187,43 @@ static int rows_add_end(struct rh_json *rows, const struct rh_json *pod, const s
 		if (value && rh_json_set(row, members[i], rh_json_copy(value)) < 0)
 			return RH_ENOMEM;
 	}
-	if (row && rh_json_at(pod, "metadata.deletionTimestamp") && rh_json_set(row, "stopped", rh_json_new_bool(true)) < 0)
+	if (row && rh_json_at(pod->object, "metadata.deletionTimestamp") &&
+	    rh_json_set(row, "stopped", rh_json_new_bool(true)) < 0)
 		return RH_ENOMEM;
 	return row ? rh_json_set(row, "restarts", rh_json_copy(rh_json_get(status, "restartCount"))) : RH_ENOMEM;
 }
 
-static int rows_see_container(struct rh_json *rows, struct rh_map *seen, const struct rh_json *pod,
-                              const struct rh_json *status)
+static int rows_see_container(const struct rows_pod *pod, const struct rh_json *status)
 {
 	const char *name = rh_json_string(rh_json_get(status, "name"));
 	const struct rh_json *running = rh_json_at(status, "state.running");
 	const struct rh_json *ended = rh_json_at(status, "state.terminated");
-	struct rows_seen *last = name ? rows_find_seen(seen, rh_json_string_at(pod, "metadata.name"), name) : NULL;
+	struct rows_seen *last =
+		name ? rows_find_seen(pod->seen, rh_json_string_at(pod->object, "metadata.name"), name) : NULL;
 	struct rh_json *row;
 
 	if (!last)
 		return name ? RH_ENOMEM : 0;
 	ended = ended ? ended : rh_json_at(status, "lastState.terminated");
 	if (rows_is_new(last->finished, rh_json_string(rh_json_get(ended, "finishedAt"))) &&
-	    rows_add_end(rows, pod, status, ended) < 0)
+	    rows_add_end(pod, status, ended) < 0)
 		return RH_ENOMEM;
 	if (!rows_is_new(last->started, rh_json_string(rh_json_get(running, "startedAt"))))
 		return 0;
-	row = rows_add_container(rows, pod, name, "running");
+	row = rows_add_container(pod, name, "running");
 	return row ? rh_json_set_string(row, "startedAt", last->started) : RH_ENOMEM;
 }
 
-struct rh_json *rh_rows_pod(struct rh_map *seen, const struct rh_json *pod)
+struct rh_json *rh_rows_pod(struct rh_map *seen, const char *replica, const struct rh_json *pod)
 {
 	static const char *const lists[] = {"status.initContainerStatuses", "status.containerStatuses"};
 	rh_auto(json) rows = rh_json_string_at(pod, "metadata.name") ? rh_json_new_array() : NULL;
+	const struct rows_pod made = {seen, replica, pod, rows};
 
 	for (size_t i = 0; rows && i < sizeof(lists) / sizeof(lists[0]); i++) {
 		for (const struct rh_json *status = rh_json_first(rh_json_at(pod, lists[i])); status;
 		     status = rh_json_next(status)) {
-			if (rows_see_container(rows, seen, pod, status) < 0)
+			if (rows_see_container(&made, status) < 0)
 				return NULL;
 		}
 	}

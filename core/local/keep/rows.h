@@ -32,9 +32,11 @@ int rh_rows_fill_replica(struct rh_json *row, const struct rh_run_replica *repli
  * "state": "running", "startedAt"}, and with "state": "ended" also "finishedAt", "exitCode", "reason", "signal",
  * "stopped" (true: the pod was to end), "restarts" (so far).
  * @param seen what was returned before, by container; starts empty; its values are freed by rh_rows_forget()
+ * @param replica "worker-1"
  * @return an array owned by the caller; NULL: there is nothing, or out of memory
  */
-struct rh_json *rh_rows_pod(struct rh_map *seen, const struct rh_json *pod) __attribute__((warn_unused_result));
+struct rh_json *rh_rows_pod(struct rh_map *seen, const char *replica, const struct rh_json *pod)
+	__attribute__((warn_unused_result));
 /** Free a map that rh_rows_pod() filled. NULL is ignored. */
 void rh_rows_forget(struct rh_map *seen);
 

@@ -44,25 +44,15 @@ static int64_t usage_shim(const char *pods, const char *entry)
 	return peer.pid;
 }
 
-/* The job whose pod it is: NAMESPACE.JOB-REPLICA. The longest name wins, since one may start with another. */
-static const struct rh_json *usage_job(const struct rh_kept *kept, const char *entry, const char **ret_replica)
+/* @return the row of the pod's job in the state of the run, borrowed; NULL: the run has no such job */
+static const struct rh_json *usage_job(const struct rh_kept *kept, const struct rh_pod_record *record)
 {
 	const struct rh_json *job = rh_json_first(rh_json_get(kept->state, "jobs"));
-	const struct rh_json *best = NULL;
-	size_t longest = 0;
 
-	for (; job; job = rh_json_next(job)) {
-		const char *name = rh_json_string(rh_json_get(job, "name"));
-		const char *namespace_ = rh_json_string(rh_json_get(job, "namespace"));
-		rh_auto_free char *prefix = name && namespace_ ? rh_asprintf("%s.%s-", namespace_, name) : NULL;
-
-		if (!prefix || strlen(prefix) <= longest || !rh_starts_with(entry, prefix))
-			continue;
-		best = job;
-		longest = strlen(prefix);
-		*ret_replica = entry + longest;
-	}
-	return best;
+	while (job && !(rh_text_equal(rh_json_string(rh_json_get(job, "name")), record->job) &&
+	                rh_text_equal(rh_json_string(rh_json_get(job, "namespace")), record->namespace_)))
+		job = rh_json_next(job);
+	return job;
 }
 
 static int64_t usage_last_output(const struct rh_kept *kept, const struct rh_json *job, const char *replica)
@@ -89,24 +79,25 @@ static int64_t usage_last_output(const struct rh_kept *kept, const struct rh_jso
 
 static int usage_add_replica(struct rh_usage *usage, const struct rh_kept *kept, const char *pods, const char *entry)
 {
-	const char *replica = NULL;
-	const struct rh_json *job = usage_job(kept, entry, &replica);
+	rh_auto_pod_record record = {0};
+	int r = rh_exec_link_read(pods, entry, &record);
+	const struct rh_json *job = r == 0 ? usage_job(kept, &record) : NULL;
 	int64_t shim = job ? usage_shim(pods, entry) : 0;
 	struct rh_usage_replica *grown;
 	struct rh_usage_replica *made;
 
 	if (shim <= 0)
-		return 0;
+		return r == RH_ENOMEM ? r : 0;
 	grown = rh_realloc_array(usage->replicas, usage->replica_count + 1, sizeof(*grown));
 	if (!grown)
 		return RH_ENOMEM;
 	usage->replicas = grown;
 	made = &grown[usage->replica_count++];
-	*made = (struct rh_usage_replica){.job = rh_strdup(rh_json_string(rh_json_get(job, "name"))),
-	                                  .name = rh_strdup(replica),
+	*made = (struct rh_usage_replica){.job = rh_strdup(record.job),
+	                                  .name = rh_strdup(record.replica),
 	                                  .row = job,
 	                                  .shim = shim,
-	                                  .last_output = usage_last_output(kept, job, replica)};
+	                                  .last_output = usage_last_output(kept, job, record.replica)};
 	return made->job && made->name ? 0 : RH_ENOMEM;
 }
 

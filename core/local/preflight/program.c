@@ -154,10 +154,17 @@ static int program_is_there(const struct rh_preflight_container *container, cons
 	return r == 0 ? program_in_list(container, path ? path : PROGRAM_DEFAULT_PATH, name) : r;
 }
 
+/* The package of Debian that has a program for which jobs need no environment of their own; NULL: none is known. */
+static const char *program_package(const char *name)
+{
+	return strcmp(name, "mpirun") == 0 || strcmp(name, "mpiexec") == 0 ? "openmpi-bin" : NULL;
+}
+
 /* Images have a "python"; Debian and others have it under another name alone. */
 static int program_search(const struct rh_preflight_container *container, const char *name)
 {
 	const char *own = program_own_path(container);
+	const char *package = program_package(name);
 	rh_auto_free char *fix = NULL;
 	rh_auto_free char *text = NULL;
 	int near = 0;
@@ -171,8 +178,9 @@ static int program_search(const struct rh_preflight_container *container, const 
 	if (r != 0 || near < 0)
 		return r < 0 || near < 0 ? RH_ENOMEM : 0;
 	fix = program_fix(container);
-	text = fix ? rh_asprintf("there is no program \"%s\" in PATH on this machine%s: %s", name,
-	                         near ? " (did you mean \"python3\"?)" : "", fix)
+	text = fix ? rh_asprintf("there is no program \"%s\" in PATH on this machine%s: %s%s%s", name,
+	                         near ? " (did you mean \"python3\"?)" : "", fix,
+	                         package ? "; or install the package " : "", package ? package : "")
 	           : NULL;
 	return text ? program_add_word(container, 0, text) : RH_ENOMEM;
 }

@@ -11,8 +11,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "comm/core/trace/format.h"
+#include "roundhouse/comm.h"
 
 #define COUNTERS_NANOSECONDS 1000
+#define COUNTERS_MILLIONTHS 1e6
 
 /* Nothing but a regular file is read: no link, no pipe that nobody writes to. */
 static bool counters_read_head(int folder, const char *name, struct rh_comm_trace_head *ret_head)
@@ -37,6 +39,15 @@ static bool counters_is_fresh(const struct rh_comm_trace_head *head, int64_t now
 	       now - head->clocks[latest].time / COUNTERS_NANOSECONDS <= RH_COUNTERS_FRESH;
 }
 
+/* What rank 0 has found about the pace of all ranks. */
+static void counters_take_pace(const struct rh_comm_trace_head *head, struct rh_counter *counter)
+{
+	uint32_t rounds = atomic_load_explicit(&head->pace_rounds, memory_order_relaxed);
+
+	counter->late = rounds > 0 ? atomic_load_explicit(&head->pace_late, memory_order_relaxed) : RH_COMM_NO_RANK;
+	counter->share = atomic_load_explicit(&head->pace_share, memory_order_relaxed) / COUNTERS_MILLIONTHS;
+}
+
 static void counters_add(struct rh_counters *counters, uint64_t operations)
 {
 	if (counters->ranks++ == 0 || operations < counters->operations)
@@ -54,13 +65,14 @@ size_t rh_counters_list(const char *folder, int64_t now, struct rh_counter *item
 
 		if (!rh_ends_with(entry->d_name, RH_COMM_TRACE_SUFFIX) || !counters_read_head(dirfd(dir), entry->d_name, &head))
 			continue;
-		items[count++] = (struct rh_counter){
+		items[count] = (struct rh_counter){
 			.rank = head.rank,
 			.process = head.process,
 			.posted = atomic_load_explicit(&head.posted, memory_order_relaxed),
 			.fresh = counters_is_fresh(&head, now),
 			.left = atomic_load_explicit(&head.left, memory_order_relaxed) != 0,
 		};
+		counters_take_pace(&head, &items[count++]);
 	}
 	if (dir)
 		(void)closedir(dir);
@@ -81,4 +93,23 @@ void rh_counters_read(const char *folder, int64_t now, struct rh_counters *ret_c
 	}
 	rh_free(items);
 	*ret_counters = fresh.ranks > 0 ? fresh : all;
+}
+
+bool rh_counters_find_late(const char *folder, int64_t now, struct rh_counter_late *ret_late)
+{
+	struct rh_counter *items = rh_alloc_array(RH_COUNTERS_MAX, sizeof(*items));
+	size_t count = items ? rh_counters_list(folder, now, items, RH_COUNTERS_MAX) : 0;
+	const struct rh_counter *host = NULL;
+	bool found = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].rank == 0 && items[i].fresh && items[i].late >= 0)
+			host = &items[i];
+	}
+	for (size_t i = 0; host && !found && i < count; i++) {
+		found = items[i].rank == host->late && items[i].fresh;
+		*ret_late = (struct rh_counter_late){items[i].rank, items[i].process, host->share};
+	}
+	rh_free(items);
+	return found;
 }

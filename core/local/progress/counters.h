@@ -23,6 +23,15 @@ struct rh_counter {
 	uint64_t posted; /**< operations so far */
 	bool fresh;      /**< it gives signs of life */
 	bool left;       /**< it has left the world, and was not killed */
+	int32_t late;    /**< the rank that the others wait for, as rank 0 found; below 0: none, or this is another rank */
+	double share;    /**< part of the time for which they do */
+};
+
+/** The rank of a job that the others wait for. */
+struct rh_counter_late {
+	int32_t rank;
+	int64_t process; /**< its id */
+	double share;    /**< part of the time for which they wait for it */
 };
 
 /** Counters of a folder of traces. All zero: there is no trace. */
@@ -39,5 +48,8 @@ void rh_counters_read(const char *folder, int64_t now, struct rh_counters *ret_c
 
 /** Likewise, of each rank. @param items room for @p most. @return how many there are, in any order */
 size_t rh_counters_list(const char *folder, int64_t now, struct rh_counter *items, size_t most);
+
+/** Likewise. @return whether rank 0 lives and has found a rank that the others wait for; then *@p ret_late is set */
+bool rh_counters_find_late(const char *folder, int64_t now, struct rh_counter_late *ret_late);
 
 #endif

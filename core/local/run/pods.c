@@ -79,6 +79,16 @@ static bool pods_pod_ended(const struct rh_pod *pod)
 	return pod->phase == RH_PHASE_SUCCEEDED || pod->phase == RH_PHASE_FAILED;
 }
 
+/* @return whether the fault of @p pod goes on with the recorded one: that was no consequence where this one is none,
+ * and its container had not worked for long in between */
+static bool pods_record_goes_on(const struct rh_run_record *record, const struct rh_pod *pod)
+{
+	bool recovered = record->own.container[0] && record->own.times == 0;
+
+	return record->blame != RH_BLAME_NONE && !recovered &&
+	       rh_blame_is_consequence((enum rh_blame)record->blame) == rh_blame_is_consequence((enum rh_blame)pod->blame);
+}
+
 /* The fault of a pod stays recorded when the next pod is created. */
 static int pods_record_end(struct rh_run_record *record, const struct rh_pod *pod)
 {
@@ -100,6 +110,8 @@ static int pods_record_end(struct rh_run_record *record, const struct rh_pod *po
 	record->lines = lines;
 	if (!reason || !container || !lines)
 		return RH_ENOMEM;
+	if (!pods_record_goes_on(record, pod))
+		record->failing_since = pod->failed_at;
 	record->blame = pod->blame;
 	record->failed_code = pod->failed_code;
 	record->rank = pod->rank;
@@ -143,6 +155,31 @@ static struct rh_run_pod *pods_know_pod(struct rh_run *run, struct rh_run_job *j
 	return known;
 }
 
+/* @return the type of that label, in the spelling of its kind */
+static const char *pods_type(const struct rh_job *job, const char *label)
+{
+	for (size_t i = 0; i < job->spec_count; i++) {
+		if (strcasecmp(job->specs[i].type, label) == 0)
+			return job->specs[i].type;
+	}
+	return label;
+}
+
+const char *rh_run_replica_name(const struct rh_run *run, const struct rh_json *pod, char buffer[RH_NAME_SIZE])
+{
+	const struct rh_run_job *mine = rh_run_job_of_pod(run, pod);
+	const struct rh_json *labels = rh_json_at(pod, "metadata.labels");
+	const struct rh_kind *kind = mine ? mine->job->kind : NULL;
+	const char *label = kind ? rh_json_string(rh_json_get(labels, rh_patterns_label(kind, RH_LABEL_TYPE))) : NULL;
+	const char *name = rh_json_string_at(pod, "metadata.name");
+
+	if (!label) {
+		rh_copy(buffer, RH_NAME_SIZE, name ? name : "");
+		return buffer;
+	}
+	return rh_run_job_replica(mine, pods_type(mine->job, label), rh_pod_index(kind, labels), buffer);
+}
+
 static int pods_take_pod(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
 {
 	struct rh_run_pod *known = pods_know_pod(run, job, object);
@@ -184,6 +221,7 @@ static void pods_on_pod(void *arg, enum rh_watch_event event, const struct rh_js
 	struct rh_run *run = arg;
 	const struct rh_run_hooks *hooks = &run->options->hooks;
 	const char *uid = rh_json_string_at(object, "metadata.uid");
+	char replica[RH_NAME_SIZE];
 
 	if (event == RH_WATCH_SYNCED || !uid)
 		return;
@@ -191,7 +229,7 @@ static void pods_on_pod(void *arg, enum rh_watch_event event, const struct rh_js
 	if (event == RH_WATCH_DELETED)
 		pods_pod_free(rh_map_remove(run->pods, uid));
 	else if (hooks->pod)
-		hooks->pod(hooks->arg, object);
+		hooks->pod(hooks->arg, rh_run_replica_name(run, object, replica), object);
 }
 
 int rh_run_pods_watch(struct rh_run *run, struct rh_error *err)

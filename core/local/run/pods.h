@@ -43,6 +43,8 @@ void rh_run_pods_failed(struct rh_run *run, const char *uid, const struct rh_shi
 size_t rh_run_pods_report(const struct rh_run *run);
 /** Process the present state of all pods, and pass them to the runner. */
 void rh_run_pods_see(struct rh_run *run);
+/** Write the name of the replica that @p pod is: "worker-1"; of a pod without a job its own. @return @p buffer */
+const char *rh_run_replica_name(const struct rh_run *run, const struct rh_json *pod, char buffer[RH_NAME_SIZE]);
 /** Free the pods. */
 void rh_run_pods_deinit(struct rh_run *run);
 

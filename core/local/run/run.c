@@ -84,6 +84,11 @@ static const char *run_address(void *arg, const struct rh_json *pod)
 	return place ? place->host : NULL;
 }
 
+static const char *run_replica(void *arg, const struct rh_json *pod, char buffer[RH_NAME_SIZE])
+{
+	return rh_run_replica_name(arg, pod, buffer);
+}
+
 static const char *run_folder(void *arg, const struct rh_json *pod)
 {
 	const struct rh_run_job *job = rh_run_job_of_pod(arg, pod);
@@ -134,7 +139,9 @@ static void run_on_refused_pod(void *arg, const struct rh_json *pod, const char 
 {
 	struct rh_run *run = arg;
 	struct rh_run_job *job = rh_run_job_of_pod(run, pod);
-	rh_auto_free char *text = rh_asprintf("replica %s: %s: %s", rh_runner_replica(pod), reason, message);
+	char replica[RH_NAME_SIZE];
+	rh_auto_free char *text =
+		rh_asprintf("replica %s: %s: %s", rh_run_replica_name(run, pod, replica), reason, message);
 
 	if (job)
 		rh_run_job_refuse(run, job, text ? text : message);
@@ -255,6 +262,19 @@ static int64_t run_engine_deadline(void *arg)
 	return deadline == RH_NEVER ? RH_NEVER : deadline - run->wall_start + run->clock_start;
 }
 
+static void run_step_starts(void *arg, int64_t clock)
+{
+	const struct rh_run *run = arg;
+
+	(void)clock;
+	rh_runner_start_queued(run->runner, run_now(run));
+}
+
+static int64_t run_starts_deadline(void *arg)
+{
+	return rh_runner_start_deadline(((const struct rh_run *)arg)->runner);
+}
+
 static void run_step_runner(void *arg, int64_t clock)
 {
 	const struct rh_run *run = arg;
@@ -298,21 +318,37 @@ static int64_t run_store_deadline(void *arg)
 	return run->lost ? run->clock + RUN_PAUSE : RH_NEVER;
 }
 
-/* What a run does in each turn of the loop, in this order: events first, the end last. */
+/*
+ * What a run does in each turn of the loop, in this order. Events come first. Pods are started before the engine and
+ * the stop may delete them. The end follows all that ends pods.
+ */
+enum run_order {
+	RUN_STORE,
+	RUN_STARTS,
+	RUN_LIMIT,
+	RUN_ENGINE,
+	RUN_RUNNER,
+	RUN_STOP,
+	RUN_END,
+	RUN_SAMPLES,
+	RUN_CONTROL
+};
+
 static int run_add_sources(struct rh_run *run, struct rh_error *err)
 {
 	const struct rh_loop_source sources[] = {
-		{run_step_store, run_store_deadline, run, 0},
-		{run_step_limit, run_limit_deadline, run, 1},
-		{run_step_engine, run_engine_deadline, run, 2},
-		{run_step_runner, run_runner_deadline, run, 3},
-		{rh_run_stop_judge, rh_run_stop_judge_deadline, run, 4},
-		{rh_run_stop_step, rh_run_stop_deadline, run, 4},
-		{run_step_end, run_end_deadline, run, 5},
-		{rh_run_terminal_step, rh_run_terminal_deadline, run, 4},
-		{rh_run_stall_step, rh_run_stall_deadline, run, 6},
-		{rh_run_load_step, rh_run_load_deadline, run, 6},
-		{rh_run_control_step, rh_run_control_deadline, run, 7},
+		{run_step_store, run_store_deadline, run, RUN_STORE},
+		{run_step_starts, run_starts_deadline, run, RUN_STARTS},
+		{run_step_limit, run_limit_deadline, run, RUN_LIMIT},
+		{run_step_engine, run_engine_deadline, run, RUN_ENGINE},
+		{run_step_runner, run_runner_deadline, run, RUN_RUNNER},
+		{rh_run_stop_judge, rh_run_stop_judge_deadline, run, RUN_STOP},
+		{rh_run_stop_step, rh_run_stop_deadline, run, RUN_STOP},
+		{rh_run_terminal_step, rh_run_terminal_deadline, run, RUN_STOP},
+		{run_step_end, run_end_deadline, run, RUN_END},
+		{rh_run_stall_step, rh_run_stall_deadline, run, RUN_SAMPLES},
+		{rh_run_load_step, rh_run_load_deadline, run, RUN_SAMPLES},
+		{rh_run_control_step, rh_run_control_deadline, run, RUN_CONTROL},
 	};
 	int r = 0;
 
@@ -390,6 +426,7 @@ static int run_open_runner(struct rh_run *run, struct rh_error *err)
 		(struct rh_runner_hooks){.find = run_find,
 	                             .address = run_address,
 	                             .folder = run_folder,
+	                             .replica = run_replica,
 	                             .hosts = run_hosts,
 	                             .variables = rh_run_progress_variables,
 	                             .line = run->options->hooks.line ? run_on_line : NULL,

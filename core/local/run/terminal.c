@@ -117,7 +117,7 @@ static int terminal_name(struct rh_run *run, struct rh_error *err)
 		if (!spec || strcmp(job->name, user->job->name) != 0 || strcmp(job->namespace_, user->job->namespace_) != 0)
 			continue;
 		run->tty.job = run->jobs[i].log_name;
-		run->tty.replica = rh_strdup(rh_job_replica_name(job, user->type, user->index, name) + strlen(job->name) + 1);
+		run->tty.replica = rh_strdup(rh_job_replica_own_name(job, user->type, user->index, name));
 		run->tty.container =
 			rh_json_string(rh_json_get(rh_job_main_container(job->kind, rh_json_get(spec->template_, "spec")), "name"));
 	}

@@ -2,9 +2,7 @@
 /* The channel between the runner and the shims: reports, and stop commands. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -66,7 +64,8 @@ static char *channel_excerpt(const struct rh_runner_pod *pod, const struct rh_ru
 	rh_auto_str tail = {0};
 	rh_auto_str lines = {0};
 
-	rh_log_tail(container->log.path, container->log_start, RH_EVIDENCE_TEXT_MAX, &tail);
+	rh_log_tail(container->log.path, container->report.log_begin, container->report.log_end, RH_EVIDENCE_TEXT_MAX,
+	            &tail);
 	channel_take_recorded(pod, container, &recorded);
 	end.output = rh_str_text(&tail);
 	if (recorded.length > 0 && !rh_evidence_read(&end).raised)
@@ -82,7 +81,6 @@ static void channel_take_end(const struct rh_runner_pod *pod, struct rh_runner_c
 	rh_free(rh_take(container->last_lines));
 	if (container->report.exit_code != 0)
 		container->last_lines = channel_excerpt(pod, container);
-	container->log_start = rh_log_size(container->log.path);
 }
 
 /* An end is reported again when a pending restart of the container is cancelled. */
@@ -192,18 +190,17 @@ void rh_runner_receive(struct rh_runner_pod *pod)
 }
 
 /* Few bytes, at most twice for each pod: the socket always has room, and errors mean that the shim is gone. */
-static void channel_send(const struct rh_runner_pod *pod, const char *text)
+static void channel_send(const struct rh_runner_pod *pod, int64_t grace)
 {
+	const struct rh_shim_stop command = {.grace = grace};
+
 	if (pod->line >= 0)
-		(void)!send(pod->line, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)!send(pod->line, &command, sizeof(command), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void rh_runner_stop(struct rh_runner_pod *pod)
 {
-	char text[48];
-
-	(void)snprintf(text, sizeof(text), "stop %" PRId64 "\n", pod->grace);
-	channel_send(pod, text);
+	channel_send(pod, pod->grace);
 	pod->stopping = true;
 	pod->escalations = 0;
 	pod->limit = rh_clock_monotonic() + pod->grace + RUNNER_PATIENCE;
@@ -211,7 +208,7 @@ void rh_runner_stop(struct rh_runner_pod *pod)
 
 void rh_runner_kill_pod(struct rh_runner_pod *pod)
 {
-	channel_send(pod, "kill\n");
+	channel_send(pod, 0);
 	pod->stopping = true;
 	pod->escalations = 1;
 	pod->limit = rh_clock_monotonic() + RUNNER_PATIENCE;

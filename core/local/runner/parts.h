@@ -29,6 +29,7 @@ struct rh_runner {
 	bool devices_used[RH_DEVICES_MAX]; /**< given to a pod and locked */
 	int64_t orphans_until;             /**< monotonic time until which to look for orphans of dead shims; 0: none */
 	int64_t due;                       /**< deadline of the next step, monotonic */
+	int64_t start_due;                 /**< deadline of the next rh_runner_start_queued(), monotonic */
 	int waits;                         /**< of rh_shim_limits_open_waits(); owned; -1: none */
 	int64_t waited;                    /**< rh_shim_limits_waited() at the last rest */
 	int ends;                          /**< epoll set of first processes of containers; owned; -1: none */
@@ -41,9 +42,16 @@ struct rh_runner {
 /** How long after the end of a process its shim may take to report it, microseconds: the search for the first fault
  * waits for no longer. It has to read the output and end what the process left, for which a leftover has a second. */
 #define RH_RUNNER_REPORT_PATIENCE (10 * RH_SECOND)
+/** Interval of the search for orphans, and of retries after a lack of memory. */
+#define RH_RUNNER_PAUSE (RH_SECOND / 100)
 /** Passed descriptors are first moved above this number, so that neither has the target number of another. */
 #define RUNNER_FD_SAFE 10
 
+/**
+ * Keep the object of a queued pod, which it is started with. @return whether it is kept, or not needed any more; false:
+ * memory is out, and the pod waits until it is seen again
+ */
+bool rh_runner_keep(struct rh_runner_pod *pod, const struct rh_json *object);
 /** Note in the plan which container of the pod gets the terminal, if one does. @param[out] ret_fd its master, owned by
  * the caller; unchanged: none. @return 0, RH_EIO or RH_ENOMEM */
 int rh_runner_give_terminal(const struct rh_runner_pod *pod, struct rh_json *plan, int *ret_fd, struct rh_error *err);

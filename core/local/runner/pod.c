@@ -45,11 +45,13 @@ void rh_runner_pod_free(struct rh_runner_pod *pod)
 	rh_free(pod->name);
 	rh_free(pod->uid);
 	rh_free(pod->job);
+	rh_free(pod->job_name);
 	rh_free(pod->replica);
 	rh_free(pod->restart_policy);
 	rh_free(pod->ip);
 	rh_free(pod->dir);
 	rh_free(pod->message);
+	rh_free(pod->object);
 	rh_free(pod->gpus);
 	rh_free(pod);
 }

@@ -28,7 +28,6 @@ struct rh_runner_container {
 	struct rh_shim_report ended;  /**< its last end; finished_at 0: none */
 	char *last_lines;             /**< of that end, when it failed; NULL: none */
 	struct rh_log log;
-	int64_t log_start;   /**< size of the log when the present instance started */
 	bool grown;          /**< the log may have unread data */
 	int64_t partial_due; /**< monotonic time at which the start of a line is passed on; 0: none waits */
 	int process;         /**< descriptor of its first process (pidfd) while that runs; -1: none */
@@ -53,8 +52,9 @@ struct rh_runner_pod {
 	char *namespace_;
 	char *name;
 	char *uid;
-	char *job;     /**< name of its job in log folders and output */
-	char *replica; /**< "worker-1" */
+	char *job;      /**< name of its job in log folders and output */
+	char *job_name; /**< name of its job; "": it has none */
+	char *replica;  /**< "worker-1" */
 	char *restart_policy;
 	char *ip;                               /**< NULL before it has an address */
 	char *dir;                              /**< its folder; NULL before it is created */
@@ -84,7 +84,7 @@ struct rh_runner_pod {
 	bool deleting; /**< deletionTimestamp is set */
 	bool gone;     /**< the object is no longer in the store */
 	bool delete_sent;
-	bool asking;      /**< a get of its object is in progress, to start it */
+	char *object;     /**< while it is queued: itself, as the watch delivered it last; NULL: memory was short */
 	int64_t retry_at; /**< monotonic time of the next attempt to start it */
 };
 

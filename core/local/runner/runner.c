@@ -18,29 +18,12 @@
 #include "local/runner/parts.h"
 #include "local/shim/isolation/limits.h"
 
-/* Most pods to start in one step, so that the loop still processes events of others. */
-#define RUNNER_STARTS_PER_TURN 4
 /* Bytes of one log that are read in one step. */
 #define RUNNER_LOG_BUDGET (256U * 1024)
 /* Kubernetes' grace period of a pod that sets none, in seconds. */
 #define RUNNER_GRACE_DEFAULT 30
-/* Interval of the search for orphans, and of retries after a lack of memory. */
-#define RUNNER_PAUSE (RH_SECOND / 100)
 /* Most turns of rh_runner_free() that wait for the end of processes. */
 #define RUNNER_FREE_TURNS 500
-
-const char *rh_runner_replica(const struct rh_json *pod)
-{
-	const struct rh_json *metadata = rh_json_get(pod, "metadata");
-	const char *name = rh_json_string(rh_json_get(metadata, "name"));
-	const char *job = rh_json_string(rh_json_get(rh_json_get(metadata, "labels"), RH_LABEL_JOB));
-	size_t length = job ? strlen(job) : 0;
-
-	if (!name)
-		return "";
-	return length > 0 && strncmp(name, job, length) == 0 && name[length] == '-' && name[length + 1] ? name + length + 1
-	                                                                                                : name;
-}
 
 char *rh_runner_log_path(const char *log_dir, const char *job, const char *replica, const char *container)
 {
@@ -76,11 +59,14 @@ static int runner_fill(struct rh_runner_pod *pod, const struct rh_json *object)
 	const struct rh_json *regular = rh_json_get(spec, "containers");
 	const char *job = rh_json_string(rh_json_get(rh_json_get(metadata, "labels"), RH_LABEL_JOB));
 	const char *policy = rh_json_string(rh_json_get(spec, "restartPolicy"));
+	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
+	char replica[RH_NAME_SIZE];
 
 	pod->namespace_ = rh_strdup(rh_json_string(rh_json_get(metadata, "namespace")));
 	pod->name = rh_strdup(rh_json_string(rh_json_get(metadata, "name")));
 	pod->uid = rh_strdup(rh_json_string(rh_json_get(metadata, "uid")));
-	pod->replica = rh_strdup(rh_runner_replica(object));
+	pod->replica = rh_strdup(hooks->replica(hooks->arg, object, replica));
+	pod->job_name = rh_strdup(job ? job : "");
 	pod->restart_policy = rh_strdup(policy ? policy : "Always");
 	if (!job)
 		job = "pods";
@@ -88,7 +74,7 @@ static int runner_fill(struct rh_runner_pod *pod, const struct rh_json *object)
 		pod->runner->options.qualify && pod->namespace_ ? rh_asprintf("%s.%s", pod->namespace_, job) : rh_strdup(job);
 	pod->containers = rh_alloc_array(rh_json_size(init) + rh_json_size(regular) + 1, sizeof(*pod->containers));
 	if (!pod->namespace_ || !pod->name || !pod->uid || !pod->replica || !pod->restart_policy || !pod->job ||
-	    !pod->containers)
+	    !pod->job_name || !pod->containers)
 		return RH_ENOMEM;
 	if (runner_add_containers(pod, init, true) < 0)
 		return RH_ENOMEM;
@@ -152,7 +138,7 @@ void rh_runner_see(struct rh_runner *runner, const struct rh_json *object)
 		pod = runner_add(runner, object);
 	if (pod)
 		runner_see_deletion(pod, object);
-	else if (uid && runner->options.hooks.lost)
+	if (uid && !(pod && rh_runner_keep(pod, object)) && runner->options.hooks.lost)
 		runner->options.hooks.lost(runner->options.hooks.arg);
 }
 
@@ -247,54 +233,11 @@ static bool runner_read_logs(struct rh_runner_pod *pod)
 	return more;
 }
 
-/* Pods are named after their replica, so a successor may exist while the processes of a force-deleted pod still end. */
-static bool runner_predecessor_lives(const struct rh_runner *runner, const struct rh_runner_pod *pod)
-{
-	size_t cursor = 0;
-	void *value = NULL;
-	const char *key;
-
-	while (rh_map_next(runner->pods, &cursor, &key, &value)) {
-		const struct rh_runner_pod *other = value;
-
-		if (other != pod && other->gone && other->stage == RH_RUNNER_STARTED && strcmp(other->name, pod->name) == 0 &&
-		    strcmp(other->namespace_, pod->namespace_) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void runner_refuse(struct rh_runner_pod *pod, const struct rh_json *object)
-{
-	const struct rh_runner_hooks *hooks = &pod->runner->options.hooks;
-
-	pod->stage = RH_RUNNER_REFUSED;
-	pod->changed = true;
-	if (hooks->refused)
-		hooks->refused(hooks->arg, object, pod->reason, pod->message ? pod->message : "");
-}
-
-/* The pod's object as it is now: it is not kept while the pod waits for its start. */
-static void runner_on_object(void *arg, const struct rh_outcome *outcome)
-{
-	struct rh_runner_pod *pod = arg;
-
-	pod->asking = false;
-	if (outcome->code == RH_OUTCOME_GONE)
-		pod->gone = true;
-	if (outcome->code != RH_OUTCOME_OK || pod->deleting || pod->gone)
-		return;
-	rh_runner_start(pod, outcome->object, rh_clock_wall()); /* stays queued where that may help */
-	if (pod->stage == RH_RUNNER_REFUSED)
-		runner_refuse(pod, outcome->object);
-}
-
 /* One step. */
 struct runner_round {
 	int64_t now;
 	int64_t clock; /* monotonic */
 	int64_t due;   /* of the next step, monotonic */
-	int starts;    /* pods that may still be started in this step */
 };
 
 static void runner_hurry(struct runner_round *round, int64_t due)
@@ -323,28 +266,6 @@ static void runner_partial_turn(struct rh_runner_pod *pod, struct runner_round *
 	}
 }
 
-static void runner_queue_turn(struct rh_runner_pod *pod, struct runner_round *round)
-{
-	if (pod->asking || pod->deleting)
-		return;
-	if (runner_predecessor_lives(pod->runner, pod))
-		return; /* its end wakes the loop */
-	if (round->starts == 0) {
-		runner_hurry(round, round->clock);
-		return;
-	}
-	if (pod->retry_at > round->clock) {
-		runner_hurry(round, pod->retry_at);
-		return;
-	}
-	pod->retry_at = round->clock + RUNNER_PAUSE;
-	if (runner_submit(pod, RH_VERB_GET, NULL, runner_on_object) == 0) {
-		pod->asking = true;
-		round->starts--;
-	}
-	runner_hurry(round, round->clock + RUNNER_PAUSE);
-}
-
 static void runner_started_turn(struct rh_runner_pod *pod, struct runner_round *round, bool logs)
 {
 	struct rh_runner *runner = pod->runner;
@@ -362,6 +283,8 @@ static void runner_started_turn(struct rh_runner_pod *pod, struct runner_round *
 	rh_runner_drop_gpus(pod);
 	pod->stage = RH_RUNNER_ENDED;
 	pod->changed = true;
+	if (pod->gone)
+		runner->start_due = 0; /* a pod of its name may wait for this */
 }
 
 static void runner_pod_turn(struct rh_runner_pod *pod, struct runner_round *round)
@@ -371,17 +294,14 @@ static void runner_pod_turn(struct rh_runner_pod *pod, struct runner_round *roun
 	if (logs)
 		runner_hurry(round, round->clock);
 	runner_partial_turn(pod, round);
-	if (pod->stage == RH_RUNNER_QUEUED)
-		runner_queue_turn(pod, round);
 	if (pod->stage == RH_RUNNER_STARTED)
 		runner_started_turn(pod, round, logs);
 	if (pod->changed && !pod->gone)
 		runner_write_status(pod, round->now);
-	if (pod->deleting && !pod->gone && !pod->delete_sent && !pod->changed && !pod->asking &&
-	    pod->stage != RH_RUNNER_STARTED)
+	if (pod->deleting && !pod->gone && !pod->delete_sent && !pod->changed && pod->stage != RH_RUNNER_STARTED)
 		pod->delete_sent = runner_submit(pod, RH_VERB_DELETE, NULL, runner_on_done) == 0;
 	if (pod->changed || (pod->deleting && !pod->delete_sent && pod->stage != RH_RUNNER_STARTED))
-		runner_hurry(round, round->clock + RUNNER_PAUSE);
+		runner_hurry(round, round->clock + RH_RUNNER_PAUSE);
 }
 
 static void runner_forget(struct rh_runner_pod *pod)
@@ -403,14 +323,14 @@ static void runner_reap_turn(struct rh_runner *runner, struct runner_round *roun
 	if (runner->orphans_until == 0)
 		return;
 	if (rh_runner_kill_orphans(runner) && round->clock < runner->orphans_until)
-		runner_hurry(round, round->clock + RUNNER_PAUSE);
+		runner_hurry(round, round->clock + RH_RUNNER_PAUSE);
 	else
 		runner->orphans_until = 0;
 }
 
 void rh_runner_step(struct rh_runner *runner, int64_t now)
 {
-	struct runner_round round = {now, rh_clock_monotonic(), RH_NEVER, RUNNER_STARTS_PER_TURN};
+	struct runner_round round = {now, rh_clock_monotonic(), RH_NEVER};
 	size_t cursor = 0;
 	void *value = NULL;
 	const char *key;
@@ -420,7 +340,7 @@ void rh_runner_step(struct rh_runner *runner, int64_t now)
 		struct rh_runner_pod *pod = value;
 
 		runner_pod_turn(pod, &round);
-		if (pod->gone && !pod->asking && pod->stage != RH_RUNNER_STARTED)
+		if (pod->gone && pod->stage != RH_RUNNER_STARTED)
 			runner_forget(pod);
 	}
 	runner->due = round.due;
@@ -546,7 +466,7 @@ void rh_runner_kill(struct rh_runner *runner, const char *job)
 /* Kill all processes and wait for their end; for the exit after a fault, when no loop runs any more. */
 static void runner_end_all(struct rh_runner *runner)
 {
-	static const struct timespec pause = {0, RUNNER_PAUSE * 1000};
+	static const struct timespec pause = {0, RH_RUNNER_PAUSE * 1000};
 
 	rh_runner_kill(runner, NULL);
 	for (int i = 0; i < RUNNER_FREE_TURNS; i++) {

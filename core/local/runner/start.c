@@ -114,12 +114,8 @@ static int start_make_logs(struct runner_start *start)
 	if (!start->log_dir)
 		return rh_fail_oom(start->err);
 	r = rh_dir_make(start->log_dir, 0700, start->err);
-	for (size_t i = 0; r == 0 && i < pod->container_count; i++) {
-		struct rh_runner_container *container = &pod->containers[i];
-
-		container->log.offset = rh_log_size(container->log.path);
-		container->log_start = container->log.offset;
-	}
+	for (size_t i = 0; r == 0 && i < pod->container_count; i++)
+		pod->containers[i].log.offset = rh_log_size(pod->containers[i].log.path);
 	return r;
 }
 
@@ -322,6 +318,15 @@ static char *start_link_path(const struct rh_runner_pod *pod)
 	return name ? rh_path_join(pod->runner->options.dir, name) : NULL;
 }
 
+/* Before the link is there, so that who finds the folder finds it. */
+static int start_record(const struct runner_start *start)
+{
+	const struct rh_runner_pod *pod = start->pod;
+	const struct rh_pod_record record = {pod->namespace_, pod->name, pod->job_name, pod->replica};
+
+	return rh_pod_record_write(pod->dir, &record, start->err);
+}
+
 /* A pod that is made again has the name of the one before, so the new link is renamed over the old one. */
 static int start_link(const struct rh_runner_pod *pod, struct rh_error *err)
 {
@@ -382,6 +387,8 @@ static int start_try(struct runner_start *start)
 		r = start_take_gpus(start);
 	if (r == 0)
 		r = start_make_plan(start, &plan);
+	if (r == 0)
+		r = start_record(start);
 	if (r == 0)
 		r = start_link(start->pod, start->err);
 	if (r == 0)

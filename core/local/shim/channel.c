@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -13,8 +12,6 @@
 
 /* A runner with so much unread data does not read any more: further data is dropped. */
 #define LINE_UNSENT_MAX (1024 * 1024)
-/* Longest command. */
-#define CHANNEL_RECEIVED_MAX 256
 
 void rh_shim_channel_deinit(struct rh_shim_channel *line)
 {
@@ -22,7 +19,6 @@ void rh_shim_channel_deinit(struct rh_shim_channel *line)
 		(void)close(line->fd);
 	line->fd = -1;
 	rh_str_deinit(&line->unsent);
-	rh_str_deinit(&line->input);
 }
 
 void rh_shim_channel_flush(struct rh_shim_channel *line)
@@ -92,25 +88,24 @@ void rh_shim_channel_nudge(struct rh_shim_channel *line)
 	rh_shim_channel_flush(line);
 }
 
-static void channel_obey(const char *text, rh_shim_stop_fn *stop, void *arg)
-{
-	if (strcmp(text, "kill") == 0)
-		stop(arg, 0);
-	else if (rh_starts_with(text, "stop "))
-		stop(arg, strtoll(text + strlen("stop "), NULL, 10));
-}
-
 static void channel_take(struct rh_shim_channel *line, const char *bytes, size_t length, rh_shim_stop_fn *stop,
                          void *arg)
 {
-	for (size_t i = 0; i < length; i++) {
-		if (bytes[i] != '\n') {
-			if (line->input.length < CHANNEL_RECEIVED_MAX)
-				rh_str_append_bytes(&line->input, &bytes[i], 1);
-			continue;
-		}
-		channel_obey(rh_str_text(&line->input), stop, arg);
-		rh_str_clear(&line->input);
+	while (length > 0) {
+		size_t missing = sizeof(line->input) - line->input_length;
+		size_t part = length < missing ? length : missing;
+		struct rh_shim_stop command;
+
+		memcpy(line->input + line->input_length, bytes, part);
+		line->input_length += part;
+		bytes += part;
+		length -= part;
+		if (line->input_length < sizeof(command))
+			return;
+		memcpy(&command, line->input, sizeof(command));
+		line->input_length = 0;
+		if (command.grace >= 0)
+			stop(arg, command.grace);
 	}
 }
 

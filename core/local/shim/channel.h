@@ -17,10 +17,11 @@ struct rh_shim_channel {
 	int fd;      /**< -1: the other end is closed */
 	bool nudged; /**< the last line sent is empty */
 	struct rh_str unsent;
-	struct rh_str input; /**< start of an incomplete line */
+	uint8_t input[sizeof(struct rh_shim_stop)]; /**< start of an incomplete command */
+	size_t input_length;
 };
 
-/** Called for each command. @param grace of "stop", in microseconds; 0 for "kill" */
+/** Called for each command. @param grace as in struct rh_shim_stop */
 typedef void rh_shim_stop_fn(void *arg, int64_t grace);
 
 /** Close the channel and free what it owns. */

@@ -43,6 +43,9 @@ static void output_open_log(struct rh_shim_output *output, struct rh_error *note
 	} else if (fstat(output->log, &st) < 0 || !S_ISREG(st.st_mode)) {
 		output_shut(&output->log);
 		output_fail(output, EINVAL, note);
+	} else {
+		output->begin = (int64_t)st.st_size;
+		output->end = output->begin;
 	}
 }
 
@@ -92,6 +95,7 @@ static void output_write(struct rh_shim_output *output, const char *bytes, size_
 		}
 		bytes += n;
 		length -= (size_t)n;
+		output->end += (int64_t)n;
 	}
 }
 

@@ -9,6 +9,7 @@
 #define RH_LOCAL_SHIM_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -18,6 +19,8 @@ struct rh_shim_output {
 	const char *path;
 	int pipe; /**< read end */
 	int log;
+	int64_t begin; /**< bytes of the log before this opening */
+	int64_t end;   /**< likewise, and those written since */
 	bool terminal; /**< in place of a pipe it is the pseudo-terminal of RH_SHIM_TERMINAL_FD */
 	bool failed;   /**< a failure was reported */
 };

@@ -124,13 +124,23 @@ static void pod_blame_memory(const struct rh_shim_pod *pod, struct rh_shim_conta
 		        "killed by signal 9; the kernel's out-of-memory killer was active on this machine meanwhile");
 }
 
-/* The end of one run of a container: all of its processes are gone, and report has the result. */
-static void pod_conclude(struct rh_shim_pod *pod, struct rh_shim_container *container, int64_t now)
+/* The report says which part of the log is that of this run: a reader comes later, and the next run may have written.
+ */
+static void pod_close_output(struct rh_shim_pod *pod, struct rh_shim_container *container)
 {
+	bool logged = container->output.log >= 0;
 	struct rh_error note = {0};
 
 	(void)rh_shim_output_close(&container->output, &note);
 	rh_shim_channel_note(pod->line, note.message);
+	container->report.log_begin = logged ? container->output.begin : 0;
+	container->report.log_end = logged ? container->output.end : 0;
+}
+
+/* The end of one run of a container: all of its processes are gone, and report has the result. */
+static void pod_conclude(struct rh_shim_pod *pod, struct rh_shim_container *container, int64_t now)
+{
+	pod_close_output(pod, container);
 	container->report.running = false;
 	container->report.again = pod_wants_again(pod, container);
 	container->state = container->report.again ? RH_SHIM_RESTING : RH_SHIM_ENDED;

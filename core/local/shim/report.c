@@ -20,6 +20,8 @@ struct rh_json *rh_shim_report_json(const struct rh_shim_report *report)
 	    rh_json_set_integer(json, "restarts", report->restarts) < 0 ||
 	    rh_json_set_integer(json, "startedAt", report->started_at) < 0 ||
 	    rh_json_set_integer(json, "finishedAt", report->finished_at) < 0 ||
+	    rh_json_set_integer(json, "logBegin", report->log_begin) < 0 ||
+	    rh_json_set_integer(json, "logEnd", report->log_end) < 0 ||
 	    rh_json_set_bool(json, "again", report->again) < 0 || rh_json_set_bool(json, "asked", report->asked) < 0)
 		return NULL;
 	return rh_take(json);
@@ -56,7 +58,9 @@ int rh_shim_report_parse(const struct rh_json *json, struct rh_shim_report *ret_
 	    !report_integer(json, "pid", &report.pid) || !report_integer(json, "exitCode", &report.exit_code) ||
 	    !report_integer(json, "signal", &report.signal) || !report_integer(json, "restarts", &report.restarts) ||
 	    !rh_json_integer(rh_json_get(json, "startedAt"), &report.started_at) ||
-	    !rh_json_integer(rh_json_get(json, "finishedAt"), &report.finished_at))
+	    !rh_json_integer(rh_json_get(json, "finishedAt"), &report.finished_at) ||
+	    !rh_json_integer(rh_json_get(json, "logBegin"), &report.log_begin) ||
+	    !rh_json_integer(rh_json_get(json, "logEnd"), &report.log_end))
 		return RH_EINVAL;
 	report.init = rh_json_bool(rh_json_get(json, "init"), false);
 	report.again = rh_json_bool(rh_json_get(json, "again"), false);

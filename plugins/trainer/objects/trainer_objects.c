@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../mpirun/mpirun.h"
 #include "../trainer.h"
 
 /** Name the object that @p json is, and free the text; NULL is out of memory. */
@@ -112,6 +113,16 @@ static void objects_add_claims(struct trainer_call *call)
 	}
 }
 
+/** How mpirun names a replica: on a cluster by its host, on one machine by its pod, which the agent asks for. */
+static const char *objects_host(const struct trainer_call *call, const char *job, int32_t index, char *text)
+{
+	const char *pod = call->host->pod_name(call->view, job, index);
+
+	if (!trainer_is_local(call))
+		return trainer_host(call, job, index, text);
+	return pod ? pod : "";
+}
+
 /** Lines of the hostfile, in the order of the runtime's jobs. */
 static void objects_write_hosts(const struct trainer_call *call, FILE *out)
 {
@@ -125,7 +136,7 @@ static void objects_write_hosts(const struct trainer_call *call, FILE *out)
 		char host[TRAINER_TEXT];
 
 		for (int32_t k = 0; works && k < pods; k++)
-			fprintf(out, "%s slots=%" PRId64 "\n", trainer_host(call, job, k, host), slots);
+			fprintf(out, "%s slots=%" PRId64 "\n", objects_host(call, job, k, host), slots);
 	}
 }
 
@@ -135,6 +146,8 @@ static void objects_add_hostfile(struct trainer_call *call)
 	size_t length;
 	FILE *out = open_memstream(&text, &length);
 	const char *name = trainer_quote(call, "%s-mpi-hostfile", trainer_name(call));
+	const char *agent = trainer_quote(call, "%s", MPIRUN_AGENT_SCRIPT);
+	const bool local = trainer_is_local(call);
 	const char *hosts = NULL;
 
 	if (out) {
@@ -143,11 +156,11 @@ static void objects_add_hostfile(struct trainer_call *call)
 			hosts = trainer_quote(call, "%s", text);
 	}
 	free(text);
-	if (!name || !hosts ||
+	if (!name || !hosts || !agent ||
 	    asprintf(&json,
 	             "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":%s},\"data\":{"
-	             "\"hostfile\":%s}}",
-	             name, hosts) < 0)
+	             "\"hostfile\":%s%s%s}}",
+	             name, hosts, local ? ",\"" MPIRUN_AGENT "\":" : "", local ? agent : "") < 0)
 		json = NULL;
 	objects_add(call, json, NULL);
 }
@@ -172,18 +185,16 @@ int32_t trainer_objects(void *self, const struct rh_view *view, struct rh_reply 
 {
 	struct trainer_call call = trainer_begin(self, view, reply);
 
-	if ((call.host->state(view) & RH_STATE_LOCAL) && trainer_policy(&call) == TRAINER_MPI)
-		return call.host->fail(
-			reply, RH_EINVAL,
-			"runtimes of MPI start processes by ssh, which one machine does not serve; use an MPIJob "
-			"of kubeflow.org/v2beta1");
-	if (call.host->state(view) & RH_STATE_LOCAL)
-		return 0;
-	objects_add_snapshot(&call);
-	if (trainer_policy(&call) == TRAINER_MPI) {
+	const bool mpi = trainer_policy(&call) == TRAINER_MPI;
+
+	if (!trainer_is_local(&call))
+		objects_add_snapshot(&call);
+	if (mpi)
 		objects_add_hostfile(&call);
+	if (trainer_is_local(&call))
+		return call.status;
+	if (mpi)
 		objects_add_keys(&call);
-	}
 	objects_add_claims(&call);
 	if (objects_are_over(&call))
 		return call.status;

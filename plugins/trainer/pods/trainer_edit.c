@@ -6,11 +6,16 @@
 
 #include "../trainer.h"
 
+bool trainer_is_local(const struct trainer_call *call)
+{
+	return (call->host->state(call->view) & RH_STATE_LOCAL) != 0;
+}
+
 const char *trainer_host(const struct trainer_call *call, const char *job, int32_t index, char *text)
 {
 	const char *address = call->host->host(call->view, job, index);
 
-	if (call->host->state(call->view) & RH_STATE_LOCAL)
+	if (trainer_is_local(call))
 		snprintf(text, TRAINER_TEXT, "%s", address ? address : "");
 	else
 		snprintf(text, TRAINER_TEXT, "%.63s-%.63s-0-%" PRId32 ".%.63s", trainer_name(call), job, index,

@@ -208,7 +208,7 @@ static void env_add_container(const struct env_container *to)
 			env_add_xgboost(to);
 		break;
 	case TRAINER_MPI:
-		if (node && strcmp(to->me->type, TRAINER_LAUNCHER) == 0)
+		if (node && strcmp(to->me->type, TRAINER_LAUNCHER) == 0 && !trainer_is_local(to->call))
 			env_add_mpi(to);
 		break;
 	case TRAINER_PLAIN:

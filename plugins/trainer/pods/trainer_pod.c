@@ -135,10 +135,11 @@ int32_t trainer_make_pod(void *self, const struct rh_view *view, const struct rh
 
 	pod_mark_jobset(&call, me->type);
 	pod_mark_job(&call, me);
-	if ((call.host->state(view) & RH_STATE_LOCAL) == 0) {
+	if (!trainer_is_local(&call)) {
 		pod_identify(&call, me);
 		pod_set_ports(&call, me);
 	}
+	trainer_add_mpi(&call, me);
 	trainer_join_gang(&call);
 	trainer_add_env(&call, me);
 	return call.status;

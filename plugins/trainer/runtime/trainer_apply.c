@@ -2,13 +2,7 @@
 /* What a job says of its trainer and its initializers, put into the replicated jobs of its runtime. */
 #include <string.h>
 
-#include "../trainer.h"
-
-/** Modes of the files of ssh, in decimal: 0640, 0644; of the folder 0400; of the hostfile 0444. */
-#define APPLY_KEYS                                                      \
-	"[{\"key\":\"ssh-privatekey\",\"path\":\"id_rsa\",\"mode\":416},"   \
-	"{\"key\":\"ssh-publickey\",\"path\":\"id_rsa.pub\",\"mode\":420}," \
-	"{\"key\":\"ssh-publickey\",\"path\":\"authorized_keys\",\"mode\":420}]"
+#include "runtime.h"
 
 /** One job of a runtime under work. */
 struct apply {
@@ -36,7 +30,8 @@ static struct tree_node *apply_read(const struct apply *apply, const char *path)
 	return tree_parse(apply->tree, apply->call->host->json(apply->call->view, path));
 }
 
-void trainer_set_env(struct tree *tree, struct tree_node *container, const struct tree_node *list)
+/** Set variables by name: entries of @p list in the place of those of @p container. */
+static void apply_env(struct tree *tree, struct tree_node *container, const struct tree_node *list)
 {
 	struct tree_node *env = list && list->first ? tree_ensure(tree, container, "env", TREE_LIST) : NULL;
 
@@ -72,7 +67,7 @@ static void apply_trainer(const struct apply *apply, bool all)
 		path = tree_printf(apply->tree, "spec.trainer.%s", fields[i]);
 		tree_set(apply->tree, container, fields[i], path ? apply_read(apply, path) : NULL);
 	}
-	trainer_set_env(apply->tree, container, apply_read(apply, "spec.trainer.env"));
+	apply_env(apply->tree, container, apply_read(apply, "spec.trainer.env"));
 	apply_resources(apply, container);
 }
 
@@ -94,53 +89,15 @@ static void apply_initializer(struct trainer_call *call, struct tree *tree, cons
 		tree_set(tree, entry, "name", tree_new_text(tree, "STORAGE_URI"));
 		tree_set(tree, entry, "value", tree_copy(tree, tree_get(mine, "storageUri")));
 		tree_append(uri, entry);
-		trainer_set_env(tree, container, uri);
+		apply_env(tree, container, uri);
 	}
-	trainer_set_env(tree, container, tree_get(mine, "env"));
+	apply_env(tree, container, tree_get(mine, "env"));
 	secret = tree_get(mine, "secretRef");
 	if (secret) {
 		entry = tree_new_map(tree);
 		tree_set(tree, entry, "secretRef", tree_copy(tree, secret));
 		tree_append(tree_ensure(tree, container, "envFrom", TREE_LIST), entry);
 	}
-}
-
-/** A volume of the pod, and where its container node has it. */
-static void apply_mount(const struct apply *apply, const char *volume, const char *name, const char *folder)
-{
-	struct tree_node *container = apply_container(apply, TRAINER_NODE);
-	struct tree_node *mount = tree_new_map(apply->tree);
-
-	if (!container || !volume)
-		return;
-	tree_append(tree_ensure(apply->tree, apply->pod, "volumes", TREE_LIST), tree_parse(apply->tree, volume));
-	tree_set(apply->tree, mount, "name", tree_new_text(apply->tree, name));
-	tree_set(apply->tree, mount, "mountPath", tree_new_text(apply->tree, folder));
-	tree_append(tree_ensure(apply->tree, container, "volumeMounts", TREE_LIST), mount);
-}
-
-/** The keys of ssh for launcher and nodes, and the hostfile for the launcher. */
-static void apply_mpi(struct trainer_call *call, struct tree *tree, const struct tree_node *spec)
-{
-	const struct apply launcher = apply_begin(call, tree, spec, TRAINER_LAUNCHER);
-	const struct apply node = apply_begin(call, tree, spec, TRAINER_NODE);
-	const char *folder = trainer_text(call, "mlPolicy.mpi.sshAuthMountPath");
-	const char *name = trainer_name(call);
-	char *keys =
-		tree_printf(tree,
-	                "{\"name\":\"mpi-ssh-auth\",\"secret\":{\"secretName\":\"%s-mpi-ssh-auth\",\"items\":" APPLY_KEYS
-	                ",\"defaultMode\":256}}",
-	                name);
-	char *hosts =
-		tree_printf(tree,
-	                "{\"name\":\"mpi-hostfile\",\"configMap\":{\"name\":\"%s-mpi-hostfile\",\"items\":[{\"key\":"
-	                "\"hostfile\",\"path\":\"hostfile\",\"mode\":292}]}}",
-	                name);
-
-	folder = folder && *folder ? folder : "/root/.ssh";
-	apply_mount(&launcher, keys, "mpi-ssh-auth", folder);
-	apply_mount(&node, keys, "mpi-ssh-auth", folder);
-	apply_mount(&launcher, hosts, "mpi-hostfile", "/etc/mpi");
 }
 
 /** @return whether a container of the pod mounts a volume of that name */
@@ -197,7 +154,5 @@ void trainer_apply(struct trainer_call *call, struct tree *tree, struct tree_nod
 		apply_trainer(&node, false);
 	apply_initializer(call, tree, spec, "dataset");
 	apply_initializer(call, tree, spec, "model");
-	if (trainer_policy(call) == TRAINER_MPI)
-		apply_mpi(call, tree, spec);
 	apply_claims(call, tree, spec);
 }

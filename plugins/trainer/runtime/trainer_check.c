@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../trainer.h"
+#include "runtime.h"
 
 /** Longest label and host. */
 #define CHECK_NAME_MAX 63

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../trainer.h"
+#include "runtime.h"
 
 /** What a batch/v1 Job has without a number. */
 #define EXPAND_BACKOFF 6
@@ -16,6 +16,20 @@ static void expand_patch(struct trainer_call *call, struct tree *tree, struct tr
 
 	for (const struct tree_node *patch = patches ? patches->first : NULL; patch; patch = patch->next)
 		trainer_merge(tree, spec, tree_get(patch, "trainingRuntimeSpec"));
+}
+
+struct tree_node *trainer_read(struct trainer_call *call, struct tree *tree)
+{
+	char path[TRAINER_TEXT];
+
+	snprintf(path, sizeof(path), "%s.spec", call->runtime);
+	return tree_parse(tree, call->host->json(call->view, path));
+}
+
+void trainer_complete(struct trainer_call *call, struct tree *tree, struct tree_node *spec)
+{
+	expand_patch(call, tree, spec);
+	trainer_apply(call, tree, spec);
 }
 
 /**
@@ -125,11 +139,10 @@ int32_t trainer_expand(void *self, const struct rh_view *view, struct rh_reply *
 {
 	struct trainer_call call = trainer_begin(self, view, reply);
 	struct tree tree = {0};
+	struct tree_node *spec = trainer_read(&call, &tree);
 	char path[TRAINER_TEXT];
-	struct tree_node *spec;
 
 	snprintf(path, sizeof(path), "%s.spec", call.runtime);
-	spec = tree_parse(&tree, call.host->json(view, path));
 	if (strcmp(call.runtime, "@runtime") == 0 && call.host->lookup(view, "runtime") == RH_LOOKUP_UNNAMED)
 		trainer_refuse(&call, "spec.runtimeRef", "Required value");
 	else if (!spec || trainer_size(&call, TRAINER_JOBS) < 1)
@@ -137,8 +150,7 @@ int32_t trainer_expand(void *self, const struct rh_view *view, struct rh_reply *
 	else
 		trainer_check(&call, &tree, spec);
 	if (call.status == 0 && spec && !call.refused) {
-		expand_patch(&call, &tree, spec);
-		trainer_apply(&call, &tree, spec);
+		trainer_complete(&call, &tree, spec);
 		expand_answer(&call, &tree, spec);
 	}
 	tree_deinit(&tree);

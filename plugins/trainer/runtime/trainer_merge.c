@@ -2,7 +2,7 @@
 /* Strategic merge of Kubernetes, for the fields that a patch of a runtime may have. */
 #include <string.h>
 
-#include "../trainer.h"
+#include "runtime.h"
 
 /** A list whose items are known by a member. Other lists are replaced as a whole. */
 struct merge_list {

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../trainer.h"
+#include "runtime.h"
 
 #define SERVED_JOB "template.spec.replicatedJobs[]"
 #define SERVED_EXCLUSIVE "alpha.jobset.sigs.k8s.io/exclusive-topology"

@@ -25,7 +25,7 @@ static __attribute__((noinline)) uint64_t trace_keep(struct rh_comm_trace *trace
 {
 	uint64_t place = rh_comm_trace_post(trace, op, 0, number, RH_COMM_NO_RANK);
 
-	rh_comm_trace_end(trace, place, op, 0);
+	rh_comm_waits_mark(&trace->waits, rh_comm_trace_end(trace, place, op, 0));
 	return place;
 }
 

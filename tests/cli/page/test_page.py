@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import zlib
 
@@ -20,7 +19,7 @@ import browser
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import program  # noqa: E402
-from program import Case, call, main  # noqa: E402
+from program import Case, call, main, wait_for  # noqa: E402
 
 # Logs of 200 replicas of 8 MiB each; the buffers of one log and the tables of the run are all that is in memory.
 REPLICAS, LONG = 200, 8 * 1024 * 1024
@@ -279,10 +278,7 @@ class State(Pages):
                                  env={**os.environ, "XDG_STATE_HOME": self.state.name})
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
-        end = time.monotonic() + program.TIMEOUT
-        while self.call("logs", "j").stdout == "":
-            self.assertLess(time.monotonic(), end, "the run does not begin")
-            time.sleep(0.02)
+        wait_for(lambda: self.call("logs", "j").stdout, "the first line of the run")
         return child
 
     def test_a_run_that_goes_on_then_is_killed(self):
@@ -306,12 +302,12 @@ class State(Pages):
     def test_what_replicas_used(self):
         """It is kept while the run goes on, and so it is there when the run is killed."""
         child = self.begin(job("j", "echo hello; exec sleep 600", "while :; do :; done", workers=1))
-        end = time.monotonic() + program.TIMEOUT
-        # the worker has had a processor for a while, also on a machine with much else to do
-        while len([row for row in self.samples() if {use[0] for use in row["u"]} == {0, 1}]) < 2 or \
-                not any(use[2] for row in self.samples() for use in row["u"]):
-            self.assertLess(time.monotonic(), end, self.samples())
-            time.sleep(0.1)
+
+        def has_used():
+            uses = [row["u"] for row in self.samples()]
+            return sum({use[0] for use in row} == {0, 1} for row in uses) >= 2 and any(
+                use[2] for row in uses for use in row)
+        wait_for(has_used, "samples of both, and that the worker has had a processor for a while")
         child.send_signal(signal.SIGKILL)
         child.wait()
         samples = self.samples()
@@ -355,10 +351,7 @@ class State(Pages):
     def test_describe_has_what_replicas_used_at_most(self):
         go = os.path.join(self.folder, "go")
         child = self.begin(job("j", f'echo hello; while [ ! -e "{go}" ]; do sleep 0.05; done'))
-        end = time.monotonic() + program.TIMEOUT
-        while not self.samples():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
+        wait_for(self.samples, "a sample")
         self.file("", "go")
         self.assertEqual(child.wait(), 0)
         text = self.call("describe", "j").stdout

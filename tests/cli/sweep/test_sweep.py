@@ -12,12 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import program  # noqa: E402
-from program import Case, call, job, main  # noqa: E402
+from program import Case, call, job, main, wait_for  # noqa: E402
 
 # What a Katib Experiment has as trialTemplate.trialSpec: Katib puts values in the place of ${trialParameters.NAME}.
 TRIAL = """apiVersion: kubeflow.org/v1
@@ -228,14 +227,6 @@ class Resume(Sweep):
         with open(os.path.join(self.folder, "started"), encoding="utf-8") as file:
             return file.read().split()
 
-    def wait(self, condition, what):
-        end = time.monotonic() + program.TIMEOUT
-        while time.monotonic() < end:
-            if condition():
-                return
-            time.sleep(0.01)
-        self.fail(f"waited too long for {what}")
-
     def begin(self, text, *words):
         """Start a sweep that the test ends."""
         child = subprocess.Popen([program.PROGRAM, "sweep", self.file(text), *words], env={**os.environ, **self.env},
@@ -257,7 +248,7 @@ class Resume(Sweep):
         text = self.script(f"[ $N -gt 2 ] && while [ ! -e {go} ]; do sleep 0.02; done; echo got $N")
         words = ("--param", "N=1,2,3,4,5", "--parallel", "2", "--metric", "got ([0-9])")
         child = self.begin(text, *words)
-        self.wait(lambda: os.path.exists(os.path.join(self.folder, "started")) and {"3", "4"} <= set(self.started()),
+        wait_for(lambda: os.path.exists(os.path.join(self.folder, "started")) and {"3", "4"} <= set(self.started()),
                   "the trials")
         child.send_signal(signal.SIGKILL)
         child.wait()
@@ -295,7 +286,7 @@ class Resume(Sweep):
 
     def test_ctrl_c(self):
         child = self.begin(self.script("exec sleep 600"), "--param", "N=1,2,3", "--parallel", "2")
-        self.wait(lambda: os.path.exists(os.path.join(self.folder, "started")) and len(self.started()) == 2,
+        wait_for(lambda: os.path.exists(os.path.join(self.folder, "started")) and len(self.started()) == 2,
                   "the trials")
         child.send_signal(signal.SIGINT)
         out, _ = child.communicate(timeout=program.TIMEOUT)
@@ -307,7 +298,7 @@ class Resume(Sweep):
     def test_another_sweep_is_refused(self):
         text = self.script("exec sleep 600")
         self.begin(text, "--param", "N=1")
-        self.wait(lambda: os.path.exists(os.path.join(self.folder, "started")), "the trial")
+        wait_for(lambda: os.path.exists(os.path.join(self.folder, "started")), "the trial")
         done = call("sweep", self.file(text), "--resume", env=self.env)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("the sweep goes on: process ", done.stderr)

@@ -12,6 +12,7 @@
 
 /* A watch, and how often it reported a change. */
 struct stage {
+	struct rh_loop *loop;
 	struct rh_http *http;
 	struct rh_object_watch *watch;
 	int changes;
@@ -28,6 +29,8 @@ static void open_stage(struct stage *stage)
 		.collection = "/api/v1/namespaces/a/secrets", .name = "cert", .changed = on_change, .arg = stage};
 
 	*stage = (struct stage){.http = fake_http_new()};
+	assert_int_equal(rh_loop_new(&stage->loop, NULL), 0);
+	options.loop = stage->loop;
 	options.http = stage->http;
 	assert_int_equal(rh_object_watch_new(&options, &stage->watch, NULL), 0);
 }
@@ -37,17 +40,19 @@ static void close_stage(struct stage *stage)
 	rh_object_watch_free(stage->watch);
 	assert_int_equal(fake_http_count(stage->http), 0);
 	rh_http_free(stage->http);
+	assert_true(rh_loop_turn(stage->loop, AT) == RH_NEVER); /* its source has ended */
+	rh_loop_free(stage->loop);
 }
 
 static struct fake_call *begin(struct stage *stage, int64_t now)
 {
 	struct fake_call *call;
 
-	rh_object_watch_step(stage->watch, now);
+	/* there is no deadline while a request is in progress */
+	assert_true(rh_loop_turn(stage->loop, now) == RH_NEVER);
 	call = fake_http_call(stage->http, 0);
 	assert_non_null(call);
 	assert_string_equal(call->path, PATH);
-	assert_true(rh_object_watch_deadline(stage->watch) == RH_NEVER);
 	return call;
 }
 
@@ -96,18 +101,16 @@ static void test_object_watch__begins_again(void **state)
 
 	(void)state;
 	open_stage(&stage);
-	rh_object_watch_step(stage.watch, AT);
+	assert_true(rh_loop_turn(stage.loop, AT) == RH_NEVER);
 	assert_int_equal(fake_http_count(stage.http), 0);
-	assert_true(rh_object_watch_deadline(stage.watch) == RH_NEVER);
 	rh_object_watch_know(stage.watch, "");
 	fake_http_answer(stage.http, begin(&stage, AT), 200, "");
-	assert_true(rh_object_watch_deadline(stage.watch) > AT);
-	rh_object_watch_step(stage.watch, AT + 1);
+	assert_true(rh_loop_turn(stage.loop, AT + 1) > AT + 1);
 	assert_int_equal(fake_http_count(stage.http), 0);
 	assert_false(rh_object_watch_is_refused(stage.watch));
 	fake_http_answer(stage.http, begin(&stage, AT + 60 * RH_SECOND), 403, "{}");
 	assert_true(rh_object_watch_is_refused(stage.watch));
-	assert_true(rh_object_watch_deadline(stage.watch) > AT + 120 * RH_SECOND);
+	assert_true(rh_loop_turn(stage.loop, AT + 61 * RH_SECOND) > AT + 120 * RH_SECOND);
 	fake_http_cut(stage.http, begin(&stage, AT + 3600 * RH_SECOND), true);
 	assert_false(rh_object_watch_is_refused(stage.watch));
 	assert_int_equal(stage.changes, 0);

@@ -19,6 +19,7 @@
 
 /* A rotation, its requests and its callbacks. */
 struct stage {
+	struct rh_loop *loop;
 	struct rh_http *http;
 	struct rh_rotation *rotation;
 	int64_t now;
@@ -47,6 +48,8 @@ static void open_stage(struct stage *stage)
 	memset(stage, 0, sizeof(*stage));
 	rh_log_setup(RH_LOG_ERROR + 1, false);
 	stage->http = fake_http_new();
+	assert_int_equal(rh_loop_new(&stage->loop, NULL), 0);
+	options.loop = stage->loop;
 	options.http = stage->http;
 	assert_int_equal(rh_rotation_new(&options, &stage->rotation, NULL), 0);
 }
@@ -56,6 +59,7 @@ static void close_stage(struct stage *stage)
 	rh_rotation_free(stage->rotation);
 	assert_int_equal(fake_http_count(stage->http), 0);
 	rh_http_free(stage->http);
+	rh_loop_free(stage->loop);
 	rh_free(stage->certificate);
 }
 
@@ -75,8 +79,13 @@ static struct fake_call *current(const struct stage *stage)
 static int64_t due_of(const struct stage *stage)
 {
 	/* at that time nothing is due but watches that were never begun */
-	rh_rotation_step(stage->rotation, 0);
-	return rh_rotation_deadline(stage->rotation);
+	return rh_loop_turn(stage->loop, 0);
+}
+
+/* @return the deadline without doing anything: nothing is due before time 0 */
+static int64_t deadline_of(const struct stage *stage)
+{
+	return rh_loop_turn(stage->loop, -1);
 }
 
 /* Let the time come for the next request, which must be this one. */
@@ -86,8 +95,8 @@ static struct fake_call *expect(struct stage *stage, const char *method, const c
 
 	assert_null(current(stage));
 	for (int i = 0; i < 3 && !current(stage); i++) { /* to show a certificate is a step without a request */
-		assert_true(rh_rotation_deadline(stage->rotation) != RH_NEVER);
-		rh_rotation_step(stage->rotation, rh_rotation_deadline(stage->rotation));
+		assert_true(deadline_of(stage) != RH_NEVER);
+		(void)rh_loop_turn(stage->loop, deadline_of(stage));
 	}
 	call = current(stage);
 	assert_non_null(call);
@@ -100,7 +109,7 @@ static struct fake_call *expect(struct stage *stage, const char *method, const c
 static void settle(struct stage *stage)
 {
 	assert_null(current(stage));
-	rh_rotation_step(stage->rotation, due_of(stage));
+	(void)rh_loop_turn(stage->loop, due_of(stage));
 	assert_null(current(stage));
 }
 
@@ -265,7 +274,7 @@ static void test_rotation__hurries(void **state)
 	open_stage(&stage);
 	secret = fill(&stage);
 	rh_rotation_hurry(stage.rotation);
-	assert_true(rh_rotation_deadline(stage.rotation) <= rh_clock_monotonic());
+	assert_true(deadline_of(&stage) <= rh_clock_monotonic());
 	fake_http_answer(stage.http, expect(&stage, "GET", SECRET), 200, secret);
 	assert_int_equal(stage.reported, 1);
 	close_stage(&stage);
@@ -425,7 +434,7 @@ static void test_rotation__notices_a_change(void **state)
 	assert_true(wait_of(&stage) > 60 * RH_SECOND);
 	assert_true(fake_http_feed(stage.http, watch, other, 20));
 	assert_true(fake_http_feed(stage.http, watch, other + 20, strlen(other) - 20));
-	assert_true(rh_rotation_deadline(stage.rotation) <= rh_clock_monotonic());
+	assert_true(deadline_of(&stage) <= rh_clock_monotonic());
 	(void)expect(&stage, "GET", SECRET);
 	close_stage(&stage);
 }
@@ -440,7 +449,7 @@ static void test_rotation__may_not_watch(void **state)
 	rh_free(fill(&stage));
 	assert_true(wait_of(&stage) > 60 * RH_SECOND);
 	fake_http_answer(stage.http, fake_http_find(stage.http, "GET", "/secrets?watch=true"), 403, "{}");
-	rh_rotation_step(stage.rotation, rh_clock_monotonic()); /* the test began the watch at another time */
+	(void)rh_loop_turn(stage.loop, rh_clock_monotonic()); /* the test began the watch at another time */
 	assert_in_range(wait_of(&stage), 1, 70 * RH_SECOND);
 	(void)expect(&stage, "GET", SECRET);
 	close_stage(&stage);

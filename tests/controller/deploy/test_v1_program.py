@@ -306,10 +306,7 @@ class Program(test_v1.Installed):
                 self.finish(plural, f"{name}-{plural}")
 
     def is_idle(self, controller):
-        state = controller.state()
-        left = (state["engine"]["due"], state["engine"]["requests"], state["engine"]["watchesNotSynced"],
-                state["store"]["waiting"], state["store"]["inFlight"])
-        return left == (0, 0, 0, 0, 0) and state["engine"]["jobs"] == len(self.statuses())
+        return controller.is_idle(synced=True) and controller.state()["engine"]["jobs"] == len(self.statuses())
 
     def check_kept(self, before):
         children, statuses = before

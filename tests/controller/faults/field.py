@@ -4,7 +4,6 @@
 Words of the command line: ROUNDHOUSE PLUGIN_DIR [--all] [unittest's words]. Without --all a few cases of each sort are
 played.
 """
-import json
 import pathlib
 import subprocess
 import sys
@@ -97,12 +96,7 @@ class Field(unittest.TestCase):
         killed: its last call may be one that nobody waits for, as that of an Event."""
         def idle():
             revive()
-            status, text = controller.get("/debug/state")
-            if status != 200:
-                return False
-            state = json.loads(text)
-            return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
-                    state["store"]["inFlight"]) == (0, 0, 0, 0)
+            return controller.is_idle()
         wait_for("idle", idle)
 
     def assert_untouched(self):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from case import JAX, ROUNDHOUSE, Case, job, main, support  # noqa: E402
+from case import JAX, ROUNDHOUSE, Case, job, main  # noqa: E402
 from support import wait_for  # noqa: E402
 
 SCHEMA = pathlib.Path(__file__).resolve().parents[3] / "conf" / "pod-template.openapi.json"
@@ -149,17 +149,6 @@ class Integers(Case):
         status, text = cls.api.request("POST", "/api/v1/namespaces/default/pods?dryRun=All", json.dumps(pod))
         answer = json.loads(text)
         return 200 if status == 201 and lacks(pod["spec"], answer["spec"]) else status, answer.get("message", "")
-
-    @classmethod
-    def account(cls):
-        """-> a kubeconfig with the rights of the manifests"""
-        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True,
-                                 text=True).stdout
-        cls.api.kubectl("apply", "--server-side", "-f", "-", text=objects)
-        token = cls.api.kubectl("create", "token", "roundhouse", "-n", "roundhouse").stdout.strip()
-        path = cls.folder / "account.kubeconfig"
-        cls.api.write_kubeconfig(path, {"token": token})
-        return path
 
     def lint(self, text):
         """-> {job: [finding]}"""

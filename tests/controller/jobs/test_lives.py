@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_lives.py ROUNDHOUSE JAX_DIR: every recorded life, played against the controller on a real API server."""
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,16 +19,10 @@ def main(roundhouse, jax):
         crds = subprocess.run([roundhouse, "crds", "--plugins", jax], check=True, capture_output=True, text=True).stdout
         api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         with support.Controller(roundhouse, api.kubeconfig, folder, "--leader-elect=false", "--plugins", jax):
-            proxy = subprocess.Popen([api.programs / "kubectl", "proxy", "--port=0"], env=api.environment(), text=True,
-                                     stdout=subprocess.PIPE, preexec_fn=apiserver.die_with_parent)
-            try:
-                base = "http://" + re.search(r"[\d.]+:\d+", proxy.stdout.readline()).group(0)
+            with api.proxy() as base:
                 command = [sys.executable, "-B", str(GOLDENS / "play_lives.py"), base, str(GOLDENS / "lives"),
                            *sys.argv[3:], "--allow", str(GOLDENS / "differences.json")]
-                return subprocess.run(command).returncode
-            finally:
-                proxy.terminate()
-                proxy.wait()
+                return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

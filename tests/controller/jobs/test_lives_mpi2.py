@@ -7,7 +7,6 @@ Without GLOB those are left out whose states last some seconds only, by the cloc
 machine such a state is over before it is seen."""
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -21,20 +20,11 @@ TIMED = "backoff-limit,deadline,launcher-pod-deleted,ttl"
 CONTROLLERS = "job-controller,ttl-after-finished-controller,garbage-collector-controller"
 
 
-def start(command, api, **more):
-    return subprocess.Popen(command, env=api.environment(), text=True, preexec_fn=apiserver.die_with_parent, **more)
-
-
 def play(api, pattern):
-    proxy = start([api.programs / "kubectl", "proxy", "--port=0"], api, stdout=subprocess.PIPE)
-    try:
-        base = "http://" + re.search(r"[\d.]+:\d+", proxy.stdout.readline()).group(0)
+    with api.proxy() as base:
         command = [sys.executable, "-B", GOLDENS / "play_lives.py", base, GOLDENS / "lives",
                    *(pattern or ["*", "--without", TIMED]), "--allow", GOLDENS / "differences.json"]
         return subprocess.run(command, check=False).returncode
-    finally:
-        proxy.terminate()
-        proxy.wait()
 
 
 def main(roundhouse, pattern):
@@ -49,8 +39,9 @@ def main(roundhouse, pattern):
                               text=True).stdout
         api.kubectl("apply", "--server-side", "-f", "-", text=crds)
         with open(os.path.join(folder, "manager.log"), "w", encoding="utf-8") as log:
-            manager = start([manager_program, f"--kubeconfig={api.kubeconfig}", "--leader-elect=false",
-                             "--secure-port=0", f"--controllers={CONTROLLERS}"], api, stdout=log, stderr=log)
+            manager = subprocess.Popen([manager_program, f"--kubeconfig={api.kubeconfig}", "--leader-elect=false",
+                                        "--secure-port=0", f"--controllers={CONTROLLERS}"], env=api.environment(),
+                                       stdout=log, stderr=log, preexec_fn=apiserver.die_with_parent)
             try:
                 with support.Controller(roundhouse, api.kubeconfig, folder, "--leader-elect=false", "--config", config):
                     return play(api, pattern)

@@ -3,7 +3,6 @@
 """test_lives_trainer.py ROUNDHOUSE [GLOB]: recorded lives of TrainJobs, played against the controller on a real API
 server."""
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -19,15 +18,10 @@ NAMES = ("clustertrainingruntimes", "trainingruntimes", "trainjobs")
 
 
 def play(api, pattern):
-    with subprocess.Popen([api.programs / "kubectl", "proxy", "--port=0"], env=api.environment(), text=True,
-                          stdout=subprocess.PIPE, preexec_fn=apiserver.die_with_parent) as proxy:
-        try:
-            base = "http://" + re.search(r"[\d.]+:\d+", proxy.stdout.readline()).group(0)
-            command = [sys.executable, "-B", GOLDENS / "play_lives.py", base, GOLDENS / "lives", *pattern,
-                       "--allow", GOLDENS / "differences.json"]
-            return subprocess.run(command, check=False).returncode
-        finally:
-            proxy.terminate()
+    with api.proxy() as base:
+        command = [sys.executable, "-B", GOLDENS / "play_lives.py", base, GOLDENS / "lives", *pattern,
+                   "--allow", GOLDENS / "differences.json"]
+        return subprocess.run(command, check=False).returncode
 
 
 def main(roundhouse, pattern):

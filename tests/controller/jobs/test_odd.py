@@ -29,14 +29,9 @@ class Odd(Case):
         name = f"further-{self.id().rpartition('_')[2]}"
         self.create(job(name))
         wait_for(f"pods of {name}", lambda: len(self.pods(name)) == 2)
-        wait_for("idle", self.is_idle)
+        self.cluster.wait_idle()
         wait_for("no problem", lambda: not self.cluster.state()["problems"])
         self.drop_job(name)
-
-    def is_idle(self):
-        state = self.cluster.state()
-        return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
-                state["store"]["inFlight"]) == (0, 0, 0, 0)
 
     def begin(self, body, plural="pytorchjobs", phase="Running"):
         """A job whose two pods are there, and run. -> its pods"""

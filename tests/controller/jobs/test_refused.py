@@ -43,13 +43,6 @@ class Refused(Case):
                    and (ref := e.get("objectRef", {})).get("resource") == resource and ref.get("namespace") == namespace
                    and e.get("userAgent", "").startswith("roundhouse"))
 
-    def wait_idle(self, controller):
-        def idle():
-            state = controller.state()
-            return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
-                    state["store"]["inFlight"]) == (0, 0, 0, 0)
-        wait_for("idle", idle)
-
     # --- admission
 
     def quota(self, namespace, pods):
@@ -67,7 +60,7 @@ class Refused(Case):
         with self.controller("--leader-elect=false", name="quota") as controller:
             self.create(job("large", workers=MANY, namespace="small"))
             self.stalled("large", "exceeded quota: few", "small")
-            self.wait_idle(controller)
+            controller.wait_idle()
             self.assertEqual(len(self.pods("large", "small")), 3)
             self.assertLess(self.tries("create", "pods", 403, "small"), MANY)
             events = [e for e in self.items("v1", "events", "small") if e["reason"] == "FailedCreatePod"]
@@ -112,7 +105,7 @@ class Refused(Case):
             body["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["priorityClassName"] = "nobody-has-it"
             self.create(body)
             self.stalled("bad", "nobody-has-it", "wrong")
-            self.wait_idle(controller)
+            controller.wait_idle()
             names = {e["objectRef"].get("name") for e in self.api.audit_events() if e["verb"] == "create"
                      and e["objectRef"].get("namespace") == "wrong"
                      and e["objectRef"]["resource"] == "pods"}
@@ -136,7 +129,7 @@ class Refused(Case):
                 self.set_phase(pod, "Running")
             wait_for("words", lambda: any("pytorchjobs/status" in m and kind == "Warning" for (kind, _),
                                           m in self.job_events("silent").items()))
-            self.wait_idle(controller)
+            controller.wait_idle()
             self.assertLess(self.tries("patch", "pytorchjobs", 403, "default"), 30)
             self.grant([KUBEFLOW, CORE])
             wait_for("status", lambda: self.conditions("silent").get("Running") == "True", patience=180)
@@ -167,7 +160,7 @@ class Refused(Case):
             self.fail_pod(pods[0])
             wait_for("words", lambda: any('cannot patch resource "pytorchjobs"' in m
                                           for m in self.job_events("unwritten").values()))
-            self.wait_idle(controller)
+            controller.wait_idle()
             self.assertEqual([p["metadata"]["uid"] for p in self.pods("unwritten")],
                              [p["metadata"]["uid"] for p in pods])
             self.grant([KUBEFLOW, CORE])
@@ -210,7 +203,7 @@ class Refused(Case):
             self.create(job("theirs", managedBy="kueue.x-k8s.io/multikueue"))
             self.create(job("ours", managedBy="kubeflow.org/training-operator"))
             wait_for("pods", lambda: len(self.pods("ours")) == 2)
-            self.wait_idle(controller)
+            controller.wait_idle()
             self.assertEqual((self.pods("theirs"), self.conditions("theirs"), self.job_events("theirs")), ([], {}, {}))
         for name in ("theirs", "ours"):
             self.drop_job(name)
@@ -249,7 +242,7 @@ class Refused(Case):
                 # who evicts the pods of a lost node says how long they have
                 self.request("DELETE", f"/api/v1/namespaces/default/pods/{name}-worker-0?gracePeriodSeconds=1")
             wait_for("another pod", lambda: self.uid("forced-worker-0") not in (None, before["forced"]))
-            self.wait_idle(controller)
+            controller.wait_idle()
             self.assertEqual(self.uid("patient-worker-0"), before["patient"])
             wait_for("event", lambda: "forced-worker-0" in self.job_events("forced").get(("Warning", "ForcedDeletePod"),
                                                                                          ""))
@@ -271,7 +264,7 @@ class Refused(Case):
             self.fail_pod(pods[7], 1)
             wait_for("failed", lambda: self.conditions("loud").get("Failed") == "True")
             wait_for("event", lambda: any(reason == "PyTorchJobFailed" for _, reason in self.job_events("loud")))
-            self.wait_idle(controller)
+            controller.wait_idle()
             events = [e for e in self.items("v1", "events") if e["involvedObject"].get("name") == "loud"]
             self.assertLess(len(events), 60, "V1's correlator lets 10 of a sort through, then counts")
         self.drop_job("loud")

@@ -48,13 +48,6 @@ class Unreadable(Case):
                 and e.get("userAgent", "").startswith("roundhouse")
                 and e["objectRef"]["resource"] == "pytorchjobs"]
 
-    def wait_idle(self, controller):
-        def idle():
-            state = controller.state()
-            return (state["engine"]["due"], state["engine"]["requests"], state["store"]["waiting"],
-                    state["store"]["inFlight"]) == (0, 0, 0, 0)
-        wait_for("idle", idle)
-
     def test_condition_and_event(self):
         """It fails as other jobs that are not valid, once, also after a restart of the controller; and begins when it
         is corrected."""
@@ -64,7 +57,7 @@ class Unreadable(Case):
                 self.create(job(f"after-{name}"))
                 wait_for("pods of another", lambda: len(self.pods(f"after-{name}")) == 2)
                 wait_for("Event", lambda: self.job_events("old"))
-                self.wait_idle(controller)
+                controller.wait_idle()
             self.drop_job(f"after-{name}")
         self.assertEqual((failed["status"], failed["reason"]), ("True", "PyTorchJobFailedValidation"))
         self.assertIn(f"spec.runPolicy.backoffLimit: Invalid value: {TOO_MANY}", failed["message"])

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import case  # noqa: E402
-from case import Case, GROUP, JAX, ROUNDHOUSE, job  # noqa: E402
+from case import Case, GROUP, job  # noqa: E402
 from support import wait_for  # noqa: E402
 
 RBAC = "rbac.authorization.k8s.io"
@@ -68,9 +68,7 @@ class Foreign(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True,
-                                 text=True).stdout
-        cls.api.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=objects)
+        account = cls.account("--force-conflicts")
         cls.api.kubectl("create", "namespace", SPACE)
         cls.api.kubectl("create", "clusterrole", "jobs", "--verb=*",
                         "--resource=mpijobs.kubeflow.org,pytorchjobs.kubeflow.org")
@@ -78,10 +76,7 @@ class Foreign(Case):
         for role in ("system:aggregate-to-edit", "system:aggregate-to-view", "jobs"):
             cls.api.kubectl("create", "rolebinding", role.replace(":", "-"), f"--clusterrole={role}",
                             f"--user={TENANT}", f"--namespace={SPACE}")
-        path = cls.folder / "account.kubeconfig"
-        cls.api.write_kubeconfig(path, {"token": cls.api.kubectl("create", "token", "roundhouse", "-n",
-                                                                 "roundhouse").stdout.strip()})
-        cls.cluster = cls.enterClassContext(cls().controller(kubeconfig=path))
+        cls.cluster = cls.enterClassContext(cls().controller(kubeconfig=account))
 
     # --- what people do
 

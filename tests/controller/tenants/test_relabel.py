@@ -6,12 +6,11 @@ replaced.
 The controller has the rights that `roundhouse manifests` gives it.
 """
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import case  # noqa: E402
-from case import JAX, LABEL, ROUNDHOUSE, Case, job  # noqa: E402
+from case import LABEL, Case, job  # noqa: E402
 from support import wait_for  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))
@@ -27,10 +26,7 @@ class Relabel(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        objects = subprocess.run([ROUNDHOUSE, "manifests", "--plugins", JAX], check=True, capture_output=True,
-                                 text=True).stdout
-        cls.api.kubectl("apply", "--server-side", "-f", "-", text=objects)
-        cls.token = cls.api.kubectl("create", "token", "roundhouse", "-n", "roundhouse").stdout.strip()
+        cls.token = cls.apply_manifests()
 
     def account(self, url=None):
         """-> the path of a kubeconfig of the account of the manifests"""

@@ -41,12 +41,87 @@ void sim_close(struct sim *sim)
 	*sim = (struct sim){0};
 }
 
+static struct sim_watch *sim_find_watch(struct sim_store *store, uint64_t id)
+{
+	struct sim_watch *watch = store->watches;
+
+	while (watch < store->watches + SIM_WATCHES_MAX && watch->id != id)
+		watch++;
+	return watch < store->watches + SIM_WATCHES_MAX ? watch : NULL;
+}
+
+static uint64_t sim_watch(struct rh_store *face, const struct rh_resource *resource, const char *label, rh_watch_fn *fn,
+                          void *arg)
+{
+	struct sim_store *store = (struct sim_store *)face;
+	uint64_t id = store->inner->watch(store->inner, resource, label, fn, arg);
+	struct sim_watch *place = sim_find_watch(store, 0);
+
+	assert_non_null(place);
+	*place = (struct sim_watch){.id = id, .resource = resource, .fn = fn, .arg = arg};
+	return id;
+}
+
+static void sim_unwatch(struct rh_store *face, uint64_t id)
+{
+	struct sim_store *store = (struct sim_store *)face;
+	struct sim_watch *watch = id ? sim_find_watch(store, id) : NULL;
+
+	if (watch)
+		*watch = (struct sim_watch){0};
+	store->inner->unwatch(store->inner, id);
+}
+
+static int sim_submit(struct rh_store *face, struct rh_request *request, rh_done_fn *done, void *arg, uint64_t *ret_id,
+                      struct rh_error *err)
+{
+	struct rh_store *inner = ((struct sim_store *)face)->inner;
+
+	return inner->submit(inner, request, done, arg, ret_id, err);
+}
+
+static void sim_cancel(struct rh_store *face, uint64_t id)
+{
+	struct rh_store *inner = ((struct sim_store *)face)->inner;
+
+	inner->cancel(inner, id);
+}
+
+struct rh_store *sim_store(struct sim *sim)
+{
+	sim->watched.face =
+		(struct rh_store){.watch = sim_watch, .unwatch = sim_unwatch, .submit = sim_submit, .cancel = sim_cancel};
+	sim->watched.inner = rh_memory_store_face(sim->store);
+	return &sim->watched.face;
+}
+
+size_t sim_watches(const struct sim *sim)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < SIM_WATCHES_MAX; i++)
+		count += sim->watched.watches[i].id != 0;
+	return count;
+}
+
+void sim_deliver(const struct sim *sim, const char *kind, enum rh_watch_event event, const struct rh_json *object)
+{
+	for (const struct sim_watch *watch = sim->watched.watches; watch < sim->watched.watches + SIM_WATCHES_MAX;
+	     watch++) {
+		if (watch->id == 0 || strcmp(watch->resource->kind, kind) != 0)
+			continue;
+		watch->fn(watch->arg, event, object);
+		return;
+	}
+	fail_msg("nobody watches %s", kind);
+}
+
 void sim_start(struct sim *sim)
 {
 	struct rh_error err = {0};
 
 	sim->options.host = sim->host;
-	sim->options.store = rh_memory_store_face(sim->store);
+	sim->options.store = sim_store(sim);
 	if (rh_engine_new(&sim->options, &sim->engine, &err) < 0)
 		fail_msg("%s", err.message);
 }

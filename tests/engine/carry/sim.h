@@ -24,11 +24,30 @@
 /** When every simulation starts: 2026-01-01T00:00:00Z, microseconds. */
 #define SIM_START (INT64_C(1767225600) * 1000000)
 
+/** Watches of an engine, at most. */
+#define SIM_WATCHES_MAX 16
+
+/** A watch of the engine. */
+struct sim_watch {
+	uint64_t id; /**< of the memory store's; 0: no watch is here */
+	const struct rh_resource *resource;
+	rh_watch_fn *fn;
+	void *arg;
+};
+
+/** The memory store as an engine sees it: it knows the engine's watches. */
+struct sim_store {
+	struct rh_store face; /* first */
+	struct rh_store *inner;
+	struct sim_watch watches[SIM_WATCHES_MAX];
+};
+
 /** A simulation. */
 struct sim {
 	struct rh_config *config;
 	struct rh_host *host;
 	struct rh_memory_store *store;
+	struct sim_store watched; /**< that store, for engines: sim_store() */
 	struct rh_engine *engine;
 	struct rh_engine_options options; /**< for the next sim_start() */
 	struct rh_resource jobs;          /**< PyTorchJobs */
@@ -50,6 +69,12 @@ void sim_close(struct sim *sim);
 void sim_start(struct sim *sim);
 /** Kill the engine and its requests in flight. Without an engine nothing happens. */
 void sim_kill(struct sim *sim);
+/** @return the store that sim_start() gives to an engine, borrowed: its watches get what sim_deliver() delivers */
+struct rh_store *sim_store(struct sim *sim);
+/** @return how many watches engines have of sim_store() */
+size_t sim_watches(const struct sim *sim);
+/** Deliver an event to the engine's watch of @p kind ("Pod"), as after a gap, or late. @param object NULL: of none */
+void sim_deliver(const struct sim *sim, const char *kind, enum rh_watch_event event, const struct rh_json *object);
 /** Run until nothing happens without a second of time passing. */
 void sim_settle(struct sim *sim);
 /** Let time pass, settling at each timer. */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 #include "job/values/names.h"
 
 #define FORCED \
@@ -245,7 +245,7 @@ static void test_engine__a_finished_job_goes_when_its_time_is_over(void **state)
 	sim_wait(&sim, 2);
 	sim_assert(&sim, "j", "gone | ");
 	sim_assert_event(&sim, "Normal SuccessfulDeletePod Deleted job: j");
-	assert_int_equal(rh_map_size(sim.engine->entries), 0);
+	assert_int_equal(snapshot_engine(sim.engine).jobs, 0);
 	assert_idle(&sim);
 }
 
@@ -267,19 +267,16 @@ static void test_engine__a_time_to_live_holds_over_a_restart(void **state)
 static void test_engine__a_finished_job_is_kept_as_little_as_can_be(void **state)
 {
 	auto_sim sim = {0};
-	const struct rh_entry *entry;
-	size_t cursor = 0;
-	void *value;
+	struct snapshot_job job;
 
 	(void)state;
 	open_running(&sim, PAIR, NULL);
 	sim_set_pod(&sim, "j-master-0", "Succeeded", 0, 0);
 	sim_settle(&sim);
-	assert_true(rh_map_next(sim.engine->entries, &cursor, NULL, &value));
-	entry = value;
-	assert_null(entry->job);
-	assert_non_null(entry->uid);
-	assert_null(entry->bodies.builder);
+	job = snapshot_job(sim.engine, "j");
+	assert_false(job.has_tree);
+	assert_string_not_equal(job.uid, "");
+	assert_false(job.has_builder);
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'cleanPodPolicy':'All'}}}");
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Succeeded | ");
@@ -294,8 +291,8 @@ static void test_engine__deleted_jobs_are_forgotten(void **state)
 	sim_delete(&sim, "j");
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "gone | ");
-	assert_int_equal(rh_map_size(sim.engine->entries), 0);
-	assert_int_equal(sim.engine->queue.members, 0);
+	assert_int_equal(snapshot_engine(sim.engine).jobs, 0);
+	assert_int_equal(snapshot_engine(sim.engine).queue_members, 0);
 	assert_idle(&sim);
 }
 
@@ -349,13 +346,11 @@ static void test_engine__the_window_bounds_what_is_under_way(void **state)
 	sim_start(&sim);
 	sim_create(&sim, sim_new_job("j", "Worker=OnFailure*30", NULL, NULL));
 	while (rh_memory_store_pump(sim.store, 0) || rh_engine_deadline(sim.engine) <= sim.now) {
-		size_t cursor = 0;
-		void *entry;
+		struct snapshot_job job;
 
 		rh_engine_step(sim.engine, sim.now);
-		if (rh_map_next(sim.engine->entries, &cursor, NULL, &entry) &&
-		    ((struct rh_entry *)entry)->inflight.count > most)
-			most = ((struct rh_entry *)entry)->inflight.count;
+		if (snapshot_jobs(sim.engine, &job, 1) > 0 && job.requests > most)
+			most = job.requests;
 	}
 	assert_int_equal(most, 4);
 	assert_non_null(sim_pod(&sim, "j-worker-29"));
@@ -451,6 +446,7 @@ static void test_engine__plans_can_be_observed(void **state)
 static void test_engine__a_thousand_jobs_leave_nothing_behind(void **state)
 {
 	auto_sim sim = {0};
+	struct snapshot_engine after;
 
 	(void)state;
 	sim_open(&sim, false);
@@ -467,10 +463,11 @@ static void test_engine__a_thousand_jobs_leave_nothing_behind(void **state)
 		sim_delete(&sim, name);
 		sim_settle(&sim);
 	}
-	assert_int_equal(rh_map_size(sim.engine->entries), 0);
-	assert_int_equal(sim.engine->queue.members, 0);
-	assert_int_equal(sim.engine->queue.capacity, 16);
-	assert_int_equal(sim.engine->requests, 0);
+	after = snapshot_engine(sim.engine);
+	assert_int_equal(after.jobs, 0);
+	assert_int_equal(after.queue_members, 0);
+	assert_int_equal(after.queue_capacity, 16);
+	assert_int_equal(after.requests, 0);
 	assert_idle(&sim);
 }
 

@@ -3,26 +3,21 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 
-/* An engine with one job, and the job's entry. */
-static struct rh_entry *open_job(struct sim *sim)
+/* An engine with the job "j". */
+static void open_job(struct sim *sim)
 {
-	size_t cursor = 0;
-	void *entry = NULL;
-
 	sim_open(sim, false);
 	sim_start(sim);
 	sim_create(sim, sim_new_job("j", "Worker=Never", "{'suspend':true}", NULL));
 	sim_settle(sim);
-	assert_true(rh_map_next(sim->engine->entries, &cursor, NULL, &entry));
-	return entry;
 }
 
-static void emit(struct rh_entry *entry, bool warning, const char *reason, const char *message)
+static void emit(const struct sim *sim, bool warning, const char *reason, const char *message)
 {
-	rh_events_emit(entry, &(struct rh_event_spec){entry->uid, warning, reason, message});
+	snapshot_emit(sim->engine, "j", warning, reason, message);
 }
 
 /* The first Event of a reason. */
@@ -67,7 +62,8 @@ static void test_events__have_what_kubectl_shows(void **state)
 	rh_auto(json) event = NULL;
 
 	(void)state;
-	emit(open_job(&sim), true, "Odd", "m");
+	open_job(&sim);
+	emit(&sim, true, "Odd", "m");
 	sim_settle(&sim);
 	event = event_of(&sim, "Odd");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -80,15 +76,14 @@ static void test_events__have_what_kubectl_shows(void **state)
 static void test_events__what_happens_again_is_counted(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_entry *entry;
 	rh_auto(json) event = NULL;
 
 	(void)state;
-	entry = open_job(&sim);
-	emit(entry, true, "Odd", "m");
+	open_job(&sim);
+	emit(&sim, true, "Odd", "m");
 	sim_settle(&sim);
 	sim_wait(&sim, 5);
-	emit(entry, true, "Odd", "m");
+	emit(&sim, true, "Odd", "m");
 	sim_settle(&sim);
 	assert_int_equal(sim_assert_event(&sim, "Warning Odd m"), 2);
 	event = event_of(&sim, "Odd");
@@ -99,14 +94,13 @@ static void test_events__what_happens_again_is_counted(void **state)
 static void test_events__are_apart_by_type_reason_and_message(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_entry *entry;
 
 	(void)state;
-	entry = open_job(&sim);
-	emit(entry, true, "Odd", "m");
-	emit(entry, false, "Odd", "m");
-	emit(entry, true, "Even", "m");
-	emit(entry, true, "Odd", "n");
+	open_job(&sim);
+	emit(&sim, true, "Odd", "m");
+	emit(&sim, false, "Odd", "m");
+	emit(&sim, true, "Even", "m");
+	emit(&sim, true, "Odd", "n");
 	sim_settle(&sim);
 	assert_int_equal(sim_assert_event(&sim, "Warning Odd m"), 1);
 	assert_int_equal(sim_assert_event(&sim, "Normal Odd m"), 1);
@@ -117,12 +111,11 @@ static void test_events__are_apart_by_type_reason_and_message(void **state)
 static void test_events__while_one_is_written_others_only_count(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_entry *entry;
 
 	(void)state;
-	entry = open_job(&sim);
+	open_job(&sim);
 	for (int i = 0; i < 100; i++)
-		emit(entry, true, "Odd", "m");
+		emit(&sim, true, "Odd", "m");
 	assert_int_equal(rh_memory_store_pending(sim.store), 1);
 	sim_settle(&sim);
 	assert_int_equal(sim_assert_event(&sim, "Warning Odd m"), 100);
@@ -131,13 +124,12 @@ static void test_events__while_one_is_written_others_only_count(void **state)
 static void test_events__the_oftener_the_rarer_they_are_written(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_entry *entry;
 	int writes = 0;
 
 	(void)state;
-	entry = open_job(&sim);
+	open_job(&sim);
 	for (int i = 0; i < 3600; i++) {
-		emit(entry, true, "Odd", "m");
+		emit(&sim, true, "Odd", "m");
 		writes += rh_memory_store_pending(sim.store) > 0;
 		sim_wait(&sim, 1);
 	}
@@ -148,18 +140,17 @@ static void test_events__the_oftener_the_rarer_they_are_written(void **state)
 static void test_events__similar_ones_are_combined(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_entry *entry;
 	rh_auto_free char *events = NULL;
 	size_t lines = 1;
 
 	(void)state;
-	entry = open_job(&sim);
+	open_job(&sim);
 	for (int i = 0; i < 1000; i++) {
 		rh_auto_free char *message = rh_asprintf("Created pod: j-worker-%d", i);
 
-		emit(entry, false, "SuccessfulCreatePod", message);
+		emit(&sim, false, "SuccessfulCreatePod", message);
 	}
-	emit(entry, true, "Bad", "it failed");
+	emit(&sim, true, "Bad", "it failed");
 	sim_settle(&sim);
 	assert_int_equal(
 		sim_assert_event(&sim, "Normal SuccessfulCreatePod (combined from similar events): Created pod: j-worker-999"),
@@ -174,14 +165,13 @@ static void test_events__similar_ones_are_combined(void **state)
 static void test_events__what_was_long_ago_is_not_similar(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_entry *entry;
 
 	(void)state;
-	entry = open_job(&sim);
+	open_job(&sim);
 	for (int i = 0; i < 20; i++) {
 		rh_auto_free char *message = rh_asprintf("m%d", i);
 
-		emit(entry, false, "Odd", message);
+		emit(&sim, false, "Odd", message);
 		sim_settle(&sim);
 		sim_wait(&sim, 100);
 	}
@@ -192,17 +182,16 @@ static void test_events__what_was_long_ago_is_not_similar(void **state)
 static void test_events__only_so_many_are_remembered(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_entry *entry;
 
 	(void)state;
-	entry = open_job(&sim);
+	open_job(&sim);
 	for (int i = 0; i < 300; i++) {
 		rh_auto_free char *reason = rh_asprintf("Odd%d", i);
 
-		emit(entry, false, reason, "m");
+		emit(&sim, false, reason, "m");
 		sim_settle(&sim);
 	}
-	assert_int_equal(entry->events.count, 64);
+	assert_int_equal(snapshot_job(sim.engine, "j").events, 64);
 	sim_assert_event(&sim, "Normal Odd0 m");
 	sim_assert_event(&sim, "Normal Odd299 m");
 }
@@ -218,19 +207,18 @@ static void delete_event(void *arg, const struct rh_json *event)
 static void test_events__one_whose_time_is_over_is_written_anew(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_entry *entry;
 	char name[128] = "";
 
 	(void)state;
-	entry = open_job(&sim);
-	emit(entry, true, "Odd", "m");
+	open_job(&sim);
+	emit(&sim, true, "Odd", "m");
 	sim_settle(&sim);
 	rh_memory_store_each(sim.store, &rh_resource_events, delete_event, name);
 	(void)sim_user(&sim, (struct rh_request){.verb = RH_VERB_DELETE, .resource = &rh_resource_events, .name = name});
-	emit(entry, true, "Odd", "m");
+	emit(&sim, true, "Odd", "m");
 	sim_settle(&sim);
 	sim_wait(&sim, 10);
-	emit(entry, true, "Odd", "m");
+	emit(&sim, true, "Odd", "m");
 	sim_settle(&sim);
 	assert_int_equal(sim_assert_event(&sim, "Warning Odd m"), 3);
 }
@@ -238,15 +226,54 @@ static void test_events__one_whose_time_is_over_is_written_anew(void **state)
 static void test_events__outlive_their_job_only_while_they_are_written(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_entry *entry;
 
 	(void)state;
-	entry = open_job(&sim);
+	open_job(&sim);
 	sim_delete(&sim, "j");
-	emit(entry, true, "Odd", "m");
+	emit(&sim, true, "Odd", "m");
 	sim_settle(&sim);
-	assert_int_equal(rh_map_size(sim.engine->entries), 0);
+	assert_int_equal(snapshot_engine(sim.engine).jobs, 0);
 	assert_false(rh_engine_busy(sim.engine));
+}
+
+/* An engine with the job "j" of a master and a worker that run. */
+static void open_pair(struct sim *sim)
+{
+	sim_open(sim, false);
+	sim_start(sim);
+	sim_create(sim, sim_new_job("j", "Master=Never Worker=Never", NULL, NULL));
+	sim_settle(sim);
+	sim_play_pod(sim, "j-master-0", "Running");
+	sim_play_pod(sim, "j-worker-0", "Running");
+}
+
+/* A pass reports the exit of every pod that has ended when it begins (v1-behaviour C.3-2), here of both. */
+static void test_events__exits_that_are_seen_at_once_are_all_reported(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	open_pair(&sim);
+	sim_set_pod(&sim, "j-master-0", "Succeeded", 0, 0);
+	sim_set_pod(&sim, "j-worker-0", "Succeeded", 0, 0);
+	sim_settle(&sim);
+	assert_int_equal(sim_assert_event(&sim, "Normal ExitedWithCode Pod: default.j-master-0 exited with code 0"), 1);
+	assert_int_equal(sim_assert_event(&sim, "Normal ExitedWithCode Pod: default.j-worker-0 exited with code 0"), 1);
+	sim_assert_event(&sim, "Normal PyTorchJobSucceeded");
+}
+
+/* Where the master's end is seen first, it ends the job, and the worker ends in a job that has ended. */
+static void test_events__an_exit_after_the_jobs_end_is_not_reported(void **state)
+{
+	auto_sim sim = {0};
+
+	(void)state;
+	open_pair(&sim);
+	sim_play_pod(&sim, "j-master-0", "Succeeded");
+	sim_play_pod(&sim, "j-worker-0", "Succeeded");
+	sim_assert_event(&sim, "Normal ExitedWithCode Pod: default.j-master-0 exited with code 0");
+	sim_assert_no_event(&sim, "Normal ExitedWithCode Pod: default.j-worker-0");
+	sim_assert_event(&sim, "Normal PyTorchJobSucceeded");
 }
 
 int main(void)
@@ -262,6 +289,8 @@ int main(void)
 		cmocka_unit_test(test_events__only_so_many_are_remembered),
 		cmocka_unit_test(test_events__one_whose_time_is_over_is_written_anew),
 		cmocka_unit_test(test_events__outlive_their_job_only_while_they_are_written),
+		cmocka_unit_test(test_events__exits_that_are_seen_at_once_are_all_reported),
+		cmocka_unit_test(test_events__an_exit_after_the_jobs_end_is_not_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,22 +3,10 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
-#include "engine/carry/watch.h"
 #include "job/values/names.h"
 
 #define PAIR "Master=OnFailure Worker=OnFailure"
-
-static struct rh_engine_watch *watch_of(const struct sim *sim, enum rh_engine_watched what)
-{
-	struct rh_engine_watch *watch = sim->engine->watches;
-
-	while (watch && watch->what != what)
-		watch = watch->next;
-	assert_non_null(watch);
-	return watch;
-}
 
 static void open_pair(struct sim *sim)
 {
@@ -51,12 +39,12 @@ static void test_gap__duplicate_events_are_ignored(void **state)
 	open_pair(&sim);
 	rh_memory_store_set_gate(sim.store, count_requests, &sent);
 	for (size_t i = 0; i < 2; i++) {
-		rh_watch_on_event(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_ADDED, sim_pod(&sim, names[i]));
-		rh_watch_on_event(watch_of(&sim, RH_WATCHED_SERVICES), RH_WATCH_ADDED,
-		                  rh_memory_store_find(sim.store, &rh_resource_services, "default", names[i]));
+		sim_deliver(&sim, "Pod", RH_WATCH_ADDED, sim_pod(&sim, names[i]));
+		sim_deliver(&sim, "Service", RH_WATCH_ADDED,
+		            rh_memory_store_find(sim.store, &rh_resource_services, "default", names[i]));
 	}
-	rh_watch_on_event(watch_of(&sim, RH_WATCHED_JOBS), RH_WATCH_ADDED, sim_job(&sim, "j"));
-	rh_watch_on_event(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_SYNCED, NULL);
+	sim_deliver(&sim, "PyTorchJob", RH_WATCH_ADDED, sim_job(&sim, "j"));
+	sim_deliver(&sim, "Pod", RH_WATCH_SYNCED, NULL);
 	sim_settle(&sim);
 	assert_int_equal(sent, 0);
 	assert_false(rh_engine_busy(sim.engine));
@@ -84,7 +72,7 @@ static void test_gap__what_vanished_is_made_again(void **state)
 	open_pair(&sim);
 	pod = identity(sim_pod(&sim, "j-worker-0"));
 	sim_delete_pod(&sim, "j-worker-0", 0);
-	rh_watch_on_event(watch_of(&sim, RH_WATCHED_PODS), RH_WATCH_DELETED, pod);
+	sim_deliver(&sim, "Pod", RH_WATCH_DELETED, pod);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Running | master-0 Running, worker-0 Pending");
 }

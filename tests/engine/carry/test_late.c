@@ -10,8 +10,8 @@
 
 #include "base/os/clock.h"
 #include "base/os/random.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 #include "host/registry.h"
 
 #define ACTIONS 7
@@ -24,19 +24,30 @@ static const struct rh_resource hostile_jobs = {"example.org/v1", "HostileJob", 
 /* A simulation whose answers come late. */
 struct late {
 	struct sim sim; /* first */
+	struct rh_loop *loop;
+	struct rh_host_attachment *attachment;
 	uint64_t random;
-	int fd;         /* of the host */
 	size_t delayed; /* rounds in which no answer was taken */
 };
 
-static size_t count_awaited(const struct rh_engine *engine)
+static void late_close(struct late *late)
 {
-	size_t cursor = 0, count = 0;
-	void *value;
+	rh_host_attachment_free(rh_take(late->attachment));
+	rh_loop_free(rh_take(late->loop));
+	sim_close(&late->sim);
+}
 
-	while (rh_map_next(engine->entries, &cursor, NULL, &value))
-		count += rh_answers_are_awaited(((const struct rh_entry *)value)->bodies.answers);
-	return count;
+/* A local simulation that is closed when it goes out of scope. */
+#define auto_late __attribute__((cleanup(late_close))) struct late
+
+/* Its plugins are loaded. */
+static void late_attach(struct late *late)
+{
+	struct rh_error err = {0};
+
+	if (rh_loop_new(&late->loop, &err) < 0 ||
+	    rh_host_attach(late->sim.host, late->loop, 0, &late->attachment, &err) < 0)
+		fail_msg("%s", err.message);
 }
 
 /* Take what has come, or let it wait, in some rounds of virtual time. */
@@ -47,12 +58,12 @@ static bool come_late(struct sim *sim)
 	if (rh_random_below(&late->random, 3) > 0) {
 		late->delayed++;
 	} else {
-		struct pollfd poll_fd = {.fd = late->fd, .events = POLLIN};
+		struct pollfd poll_fd = {.fd = sim->host->events, .events = POLLIN};
 
 		(void)poll(&poll_fd, 1, 1);
-		rh_host_step(sim->host, rh_clock_monotonic());
+		(void)rh_loop_turn(late->loop, rh_clock_monotonic());
 	}
-	return count_awaited(sim->engine) > 0;
+	return snapshot_engine(sim->engine).awaited > 0;
 }
 
 static void open_plugin(struct sim *sim, const char *path, enum rh_isolation isolation)
@@ -129,13 +140,12 @@ static void compare(const struct sim *late, const struct sim *prompt, uint64_t s
 /* Both jobs get an action at a time, so that one changes while an answer about the other one is to come. */
 static size_t play(uint64_t seed)
 {
-	struct late late = {.random = seed};
+	auto_late late = {.random = seed};
 	auto_sim prompt = {0};
-	size_t delayed;
 
 	open_plugin(&late.sim, RH_PLUGIN_DIR "/pytorch.so", RH_ISOLATION_PROCESS);
 	late.sim.host->patience = 0;
-	assert_int_equal(rh_host_descriptor(late.sim.host, &late.fd, NULL), 0);
+	late_attach(&late);
 	late.sim.turn = come_late;
 	late.sim.options.concurrent = true;
 	open_plugin(&prompt, RH_PLUGIN_DIR "/pytorch.so", RH_ISOLATION_NONE);
@@ -158,9 +168,7 @@ static size_t play(uint64_t seed)
 	sim_wait(&late.sim, 3600);
 	sim_wait(&prompt, 3600);
 	compare(&late.sim, &prompt, seed, ACTIONS);
-	delayed = late.delayed;
-	sim_close(&late.sim);
-	return delayed;
+	return late.delayed;
 }
 
 /* What main() got. */
@@ -203,56 +211,60 @@ static const char *stalled(const struct sim *sim, const char *name)
 
 static bool come(struct sim *sim)
 {
-	rh_host_step(sim->host, rh_clock_monotonic());
+	(void)rh_loop_turn(((struct late *)sim)->loop, rh_clock_monotonic());
 	return false; /* the clock of the simulation does not wait for a plugin that hangs */
 }
 
 static void test_late__a_plugin_that_hangs_stops_no_job_of_others(void **state)
 {
-	auto_sim sim = {0};
+	auto_late late = {0};
+	struct sim *sim = &late.sim;
 	struct rh_error err = {0};
 
 	(void)state;
-	open_plugin(&sim, RH_HOSTILE_DIR "/objects-sleep.so", RH_ISOLATION_PROCESS);
-	sim.config->plugin_time_limit = 300 * RH_SECOND;
-	if (rh_host_try_file(sim.host, RH_PLUGIN_DIR "/pytorch.so", &err) < 0)
+	open_plugin(sim, RH_HOSTILE_DIR "/objects-sleep.so", RH_ISOLATION_PROCESS);
+	sim->config->plugin_time_limit = 300 * RH_SECOND;
+	if (rh_host_try_file(sim->host, RH_PLUGIN_DIR "/pytorch.so", &err) < 0)
 		fail_msg("%s", err.message);
-	rh_host_set_retry(sim.host, true);
-	sim.turn = come;
-	sim.options.concurrent = true;
-	sim_start(&sim);
-	create_hostile(&sim, "one");
-	create_hostile(&sim, "two");
-	sim_create(&sim, sim_new_job("other", "Master=Never", "{}", "{}"));
-	for (int i = 0; i < ROUNDS_MAX && !sim_pod(&sim, "other-master-0"); i++) {
-		sim_settle(&sim);
+	rh_host_set_retry(sim->host, true);
+	late_attach(&late);
+	sim->turn = come;
+	sim->options.concurrent = true;
+	sim_start(sim);
+	create_hostile(sim, "one");
+	create_hostile(sim, "two");
+	sim_create(sim, sim_new_job("other", "Master=Never", "{}", "{}"));
+	for (int i = 0; i < ROUNDS_MAX && !sim_pod(sim, "other-master-0"); i++) {
+		sim_settle(sim);
 		(void)poll(NULL, 0, 1);
 	}
-	sim_settle(&sim);
-	sim_assert(&sim, "other", "Created | master-0 Pending");
-	assert_int_equal(count_awaited(sim.engine), 2); /* one is asked about, the other one waits for its turn */
-	assert_null(stalled(&sim, "one"));
+	sim_settle(sim);
+	sim_assert(sim, "other", "Created | master-0 Pending");
+	assert_int_equal(snapshot_engine(sim->engine).awaited, 2); /* one is asked about, the other waits for its turn */
+	assert_null(stalled(sim, "one"));
 }
 
 static void test_late__a_process_that_is_late_ends(void **state)
 {
-	auto_sim sim = {0};
+	auto_late late = {0};
+	struct sim *sim = &late.sim;
 
 	(void)state;
-	open_plugin(&sim, RH_HOSTILE_DIR "/objects-sleep.so", RH_ISOLATION_PROCESS);
-	rh_host_set_retry(sim.host, true);
-	sim.config->plugin_time_limit = RH_SECOND / 20;
-	sim.turn = come;
-	sim.options.concurrent = true;
-	sim_start(&sim);
-	create_hostile(&sim, "one");
-	create_hostile(&sim, "two");
-	for (int i = 0; i < ROUNDS_MAX && !(stalled(&sim, "one") && stalled(&sim, "two")); i++) {
-		sim_wait(&sim, 600);
+	open_plugin(sim, RH_HOSTILE_DIR "/objects-sleep.so", RH_ISOLATION_PROCESS);
+	rh_host_set_retry(sim->host, true);
+	sim->config->plugin_time_limit = RH_SECOND / 20;
+	late_attach(&late);
+	sim->turn = come;
+	sim->options.concurrent = true;
+	sim_start(sim);
+	create_hostile(sim, "one");
+	create_hostile(sim, "two");
+	for (int i = 0; i < ROUNDS_MAX && !(stalled(sim, "one") && stalled(sim, "two")); i++) {
+		sim_wait(sim, 600);
 		(void)poll(NULL, 0, 10); /* limit and back-off of processes are real time */
 	}
-	assert_string_equal(stalled(&sim, "one"), "HostileJobPluginFailed");
-	assert_string_equal(stalled(&sim, "two"), "HostileJobPluginFailed");
+	assert_string_equal(stalled(sim, "one"), "HostileJobPluginFailed");
+	assert_string_equal(stalled(sim, "two"), "HostileJobPluginFailed");
 }
 
 int main(int argc, char **argv)

@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/os/clock.h"
 #include "base/os/random.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 #include "job/values/names.h"
 
 #define WATCHES 8
 #define NAMES 64
-#define LINES 256
+#define CHILDREN 64
 #define FOREIGN "{'apiVersion':'apps/v1','kind':'ReplicaSet','name':'web','uid':'u1','controller':true}"
 
 /* The version of an object that a watch has delivered last. */
@@ -482,61 +483,29 @@ static void act(struct run *run)
 	let_happen(run);
 }
 
-/* Lines that are sorted, so that two engines say the same in the same way. */
-struct lines {
-	char *items[LINES];
-	size_t count;
-};
-
-static int compare_lines(const void *a, const void *b)
+static int compare_children(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	const struct snapshot_child *one = a;
+	const struct snapshot_child *other = b;
+	int by_job = strcmp(one->job, other->job);
+	int by_kind = by_job ? by_job : strcmp(one->kind, other->kind);
+
+	return by_kind ? by_kind : strcmp(one->name, other->name);
 }
 
-static void add_children(struct lines *lines, const struct rh_entry *entry, const struct rh_map *map)
-{
-	size_t cursor = 0;
-	const char *key;
-	void *value;
-
-	while (rh_map_next(map, &cursor, &key, &value)) {
-		const struct rh_cached *cached = value;
-		const struct rh_pod *pod = cached->pod;
-		const struct rh_child *child = cached->child;
-
-		assert_true(lines->count < LINES);
-		assert_ptr_equal(cached->entry, entry);
-		assert_ptr_equal(rh_index_find(&entry->engine->index, rh_cached_uid(cached)), cached);
-		lines->items[lines->count++] =
-			pod ? rh_asprintf("%s Pod %s %s %s owner %s type %s index %d phase %d%s", entry->key, key, pod->uid,
-		                      pod->resource_version, pod->owner_uid, pod->type, (int)pod->index, (int)pod->phase,
-		                      pod->deleting ? " deleting" : "")
-				: rh_asprintf("%s %s %s %s %d owner %s type %s index %d%s", entry->key, child->kind, key, child->uid,
-		                      (int)child->revision, child->owner_uid, child->type, (int)child->index,
-		                      child->deleting ? " deleting" : "");
-	}
-}
-
-/* @return what the engine knows, owned by the caller */
+/* @return what the engine knows, owned by the caller: sorted, so that two engines show the same in the same way */
 static char *show(const struct rh_engine *engine)
 {
-	struct lines lines = {0};
+	struct snapshot_child children[CHILDREN];
+	size_t count = snapshot_children(engine, children, CHILDREN);
 	rh_auto_str text = {0};
-	size_t cursor = 0;
-	void *value;
 
-	while (rh_map_next(engine->entries, &cursor, NULL, &value)) {
-		const struct rh_entry *entry = value;
-
-		add_children(&lines, entry, entry->children.pods);
-		add_children(&lines, entry, entry->children.services);
-	}
-	assert_int_equal(lines.count, engine->index.size);
-	qsort(lines.items, lines.count, sizeof(lines.items[0]), compare_lines);
-	for (size_t i = 0; i < lines.count; i++) {
-		rh_str_appendf(&text, "%s\n", lines.items[i]);
-		rh_free(lines.items[i]);
-	}
+	assert_int_equal(count, snapshot_engine(engine).children);
+	qsort(children, count, sizeof(children[0]), compare_children);
+	for (const struct snapshot_child *child = children; child < children + count; child++)
+		rh_str_appendf(&text, "%s %s %s %s %s owner %s type %s index %d phase %d%s\n", child->job, child->kind,
+		               child->name, child->uid, child->version, child->owner, child->type, (int)child->index,
+		               (int)child->phase, child->deleting ? " deleting" : "");
 	return rh_str_take(&text);
 }
 

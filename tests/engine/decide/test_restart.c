@@ -240,6 +240,18 @@ static const struct worlds_row restart_limits[] = {
      "event Normal PyTorchJobFailed: Job j has failed because it has reached the specified backoff limit\n"
      "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "
      "Master 1/0/0; Worker 2/0/0; started; completed\n"},
+	{"restarts of an init container count, whose pod does not run yet", "backoff=3",
+     WORLDS_RUNNING "; pod worker-0 Pending restarts=3",
+     "ledger: attempt 0 end=backoff\n"
+     "delete pod j-master-0 uid u-master-0\n"
+     "delete pod j-worker-1 uid u-worker-1\n"
+     "delete pod j-worker-0 uid u-worker-0\n"
+     "delete service j-master-0 uid s-j-master-0\n"
+     "delete service j-worker-0 uid s-j-worker-0\n"
+     "delete service j-worker-1 uid s-j-worker-1\n"
+     "event Normal PyTorchJobFailed: Job j has failed because it has reached the specified backoff limit\n"
+     "status: Created=True/PyTorchJobCreated Running=False/PyTorchJobRunning Failed=True/PyTorchJobFailed; "
+     "Master 1/0/0; Worker 2/0/0; started; completed\n"},
 	{"B.3 limit 0 without restarts", "backoff=0", WORLDS_RUNNING, ""},
 	{"B.3 restarts of a Never type in place are not counted", "backoff=1 Master=Never Worker=Never*2",
      WORLDS_RUNNING "; pod worker-0 Running restarts=5", ""},

@@ -2,16 +2,20 @@
 """What the tests with the hostile plugin share: copies of it, whose names say what they do, beside the plugins of the
 build."""
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from waits import PATIENCE_S as PATIENCE  # noqa: E402
+from waits import wait_for  # noqa: E402, F401 (for those who import this)
+
 PROGRAM, SOURCE, PLUGIN = sys.argv[1:4]
 INSTRUMENTED = sys.argv[4:5] == ["instrumented"]
 OWN = os.path.join(os.path.dirname(PROGRAM), "..", "lib", "roundhouse", "plugins")
-PATIENCE = 180
 
 HOSTILE = """apiVersion: example.org/v1
 kind: HostileJob

@@ -77,10 +77,7 @@ class Guard(Case):
         self.assertEqual(done.returncode, 1, done.stderr)
         with open(mark, encoding="utf-8") as text:
             pid = int(text.read())
-        until = time.monotonic() + PATIENCE
-        while os.path.exists(f"/proc/{pid}") and time.monotonic() < until:
-            time.sleep(0.05)
-        self.assertFalse(os.path.exists(f"/proc/{pid}"))
+        hostile.wait_for("the end of the pod", lambda: not os.path.exists(f"/proc/{pid}"))
 
     def test_a_child_of_the_plugin_may_exit(self):
         self.add("pod-child")

@@ -49,7 +49,9 @@ static void test_patterns__names(void **state)
 
 		assert_string_equal(rh_patterns_pod(&kind, &patterns_worker, name), rows[i].worker);
 		assert_int_equal(strlen(name), strlen("j") + strlen("worker") + strlen("3") + rh_patterns_fixed(&kind));
+		assert_string_equal(rh_patterns_replica(&kind, &patterns_worker, name), rows[i].worker + strlen("j-"));
 		assert_string_equal(rh_patterns_pod(&kind, &patterns_single, name), rows[i].single);
+		assert_string_equal(rh_patterns_replica(&kind, &patterns_single, name), rows[i].single + strlen("j-"));
 		rh_patterns_host(&kind, &patterns_worker, rows[i].domain, &host);
 		assert_string_equal(rh_str_text(&host), rows[i].reached);
 		assert_int_equal(rh_patterns_check(&kind, NULL), 0);
@@ -69,6 +71,7 @@ static void test_patterns__a_suffix_is_the_replicas(void **state)
 	(void)rh_patterns_pod(&kind, &other, job);
 	assert_string_equal(first, again);
 	assert_string_not_equal(first, job);
+	assert_string_equal(rh_patterns_replica(&kind, &patterns_worker, again), first + strlen("j-"));
 	assert_int_equal(strlen(first), strlen("j-worker-0-3-sssss"));
 	assert_int_equal(strspn(first + strlen("j-worker-0-3-"), "bcdfghjklmnpqrstvwxz2456789"), 5);
 	assert_int_equal(rh_patterns_fixed(&kind), 10);

@@ -29,12 +29,15 @@ static void test_path__targets(void **state)
 
 static void test_path__queries(void **state)
 {
-	rh_auto_str path = {0};
+	rh_auto_str path = {0}, query = {0};
 
 	(void)state;
 	rh_str_append(&path, "/a");
-	rh_kube_path_query(&path, "labelSelector", "training.kubeflow.org/job-name");
-	rh_kube_path_query(&path, "continue", "a=b&c\xC3\xA9");
+	rh_kube_path_query(&path, &query);
+	assert_string_equal(rh_str_text(&path), "/a");
+	rh_kube_query_add(&query, "labelSelector", "training.kubeflow.org/job-name");
+	rh_kube_query_add(&query, "continue", "a=b&c\xC3\xA9");
+	rh_kube_path_query(&path, &query);
 	assert_string_equal(rh_str_text(&path),
 	                    "/a?labelSelector=training.kubeflow.org%2Fjob-name&continue=a%3Db%26c%C3%A9");
 }

@@ -2,7 +2,6 @@
 """test_real.py FOLDER SOURCE: the store over a real kube-apiserver, also one that is killed, and one behind a
 connection that breaks at random bytes."""
 import json
-import os
 import pathlib
 import random
 import signal
@@ -10,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import unittest
 
 PROGRAMS, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
@@ -138,14 +136,6 @@ class Follower:
         self.process.stdout.close()
 
 
-def wait(what, condition):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited in vain: {what}")
-        time.sleep(0.05)
-
-
 def server_pods():
     items = json.loads(api.get(PODS + "?labelSelector=app"))["items"]
     return {item["metadata"]["name"]: (item["metadata"]["uid"], item["metadata"]["resourceVersion"]) for item in items}
@@ -181,7 +171,7 @@ class StoreReal(unittest.TestCase):
         return follower
 
     def assert_agrees(self, follower):
-        wait("the follower has what the server has", lambda: follower.pods == server_pods())
+        apiserver.wait_for("the follower has what the server has", lambda: follower.pods == server_pods())
         self.assertEqual(follower.wrong, [])
         self.assertEqual(follower.synced, 1)
         self.assertIsNone(follower.process.poll())
@@ -211,7 +201,7 @@ class StoreReal(unittest.TestCase):
         budgets = random.Random(8)
         change(self.generator, 40)
         follower = self.follow()
-        wait("first list", lambda: follower.synced)
+        apiserver.wait_for("first list", lambda: follower.synced)
         self.proxy.budget = lambda: budgets.randrange(40000)
         for _ in range(30):
             change(self.generator, 8)
@@ -223,19 +213,20 @@ class StoreReal(unittest.TestCase):
     def test_server_that_is_killed(self):
         change(self.generator, 40)
         follower = self.follow()
-        wait("first list", lambda: follower.synced)
+        apiserver.wait_for("first list", lambda: follower.synced)
         for _ in range(2):
             api.stop("kube-apiserver", signal.SIGKILL)
-            wait("the problem is reported", lambda: follower.problems and follower.problems[-1][2] != "200 ")
+            apiserver.wait_for("the problem is reported",
+                               lambda: follower.problems and follower.problems[-1][2] != "200 ")
             api.start("kube-apiserver")
             change(self.generator, 20)
             self.assert_agrees(follower)
-            wait("the end of the problem is reported", lambda: follower.problems[-1][2].startswith("200"))
+            apiserver.wait_for("the end of the problem is reported", lambda: follower.problems[-1][2].startswith("200"))
 
     def test_versions_that_the_server_has_forgotten(self):
         change(self.generator, 40)
         follower = self.follow()
-        wait("first list", lambda: follower.synced)
+        apiserver.wait_for("first list", lambda: follower.synced)
         self.proxy.closed = True
         self.proxy.cut()
         change(self.generator, 60)

@@ -2,7 +2,7 @@
 """The first fault of each way to fail, from recordings that are played again under random delays.
 
 usage: test_recorded.py PROGRAM REPLAY [--runs N] [--seed N] [--only REGEX] [--half] [--copies N] [--keep]
-                        [--scores]
+                        [--scores] [--everywhere]
 """
 import argparse
 import concurrent.futures
@@ -179,8 +179,11 @@ def main():
     parser.add_argument("--copies", type=int, default=1, help="play each row as so many jobs of a run")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the runs")
     parser.add_argument("--scores", action="store_true", help="print how often each way was right")
+    parser.add_argument("--everywhere", action="store_true",
+                        help="play each way under each restart policy and with each end of the run")
     arguments = parser.parse_args()
-    rows = [way for way in ways.WAYS if re.fullmatch(arguments.only, way.name)]
+    all_rows = ways.everywhere() if arguments.everywhere else ways.WAYS
+    rows = [way for way in all_rows if re.fullmatch(arguments.only, way.name)]
     if arguments.copies > 1:
         rows = [ways.dataclasses.replace(way, name=f"{way.name}-{copy}", recorded_as=way.recorded_as or way.name)
                 for way in rows

@@ -4,6 +4,8 @@ import dataclasses
 import os
 import pathlib
 
+import recording
+
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[2]
 PROGRAMS = HERE / "programs"
@@ -497,3 +499,28 @@ WAYS = [*FIRST,
         *under(FIRST, ("torch1-raises", "rhcomm-raises"), FINAL_ENDINGS),
         *under(FIRST, ("torch1-killed", "torch2-segfault"), SIGNAL_ENDINGS),
         *under(FIRST, ("torch1-hangs-everywhere", "torch2-hangs-loader-timeout", "tf-hangs"), HUNG_ENDINGS)]
+
+# Under each restart policy, and with each end of the run, where a job comes to it. Under Never a job whose replicas end
+# is over before its run; under OnFailure no job ends by itself; where nobody ends, no limit of restarts is reached.
+BACKOFF_ENDINGS = {name: ending for name, ending in ENDINGS.items() if name != "job-backoff"}
+HUNG_EVERYWHERE = {
+    "interrupt": {"ending": "interrupt"},
+    "onfailure-timeout": {"policy": "OnFailure", "ending": "timeout"},
+    "onfailure-interrupt": {"policy": "OnFailure", "ending": "interrupt"},
+} | SIGNAL_ENDINGS
+
+
+def is_final(way):
+    """Whether a replica ends with an exit code that ends a job under ExitCode."""
+    recorded = recording.load(way)
+    return any(0 < one.get("exit", 0) < 128 for one in recorded.values() if one["end"] is not None) if recorded else (
+        way.by != UNSTARTED)
+
+
+def everywhere():
+    """Each row under each policy and with each end."""
+    made = []
+    for way in FIRST:
+        endings = BACKOFF_ENDINGS | (FINAL_ENDINGS if is_final(way) else SIGNAL_ENDINGS)
+        made += [way, *under([way], (way.name,), endings if way.ending == "itself" else HUNG_EVERYWHERE)]
+    return made

@@ -158,6 +158,8 @@ static void test_preflight__programs(void **state)
 	     "no program \"torchrun\" in PATH on this machine: the image \"example/a:1\" is not run here, and not mapped; "
 	     "name "
 	     "an environment that has it with --image 'example/a:1=FOLDER'"},
+		{"not in PATH, and a package has it", COMMAND("'mpirun'"), PLACE ".command[0]",
+	     "in section [images] of roundhouse.ini; or install the package openmpi-bin"},
 		{"python, where there is python3", COMMAND("'python','train.py'"), PLACE ".command[0]",
 	     "no program \"python\" in PATH on this machine (did you mean \"python3\"?): the image \"example/a:1\" is not"},
 		{"python, where there is none", POD("", ",'command':['python'],'env':[{'name':'PATH','value':'/nowhere'}]"),

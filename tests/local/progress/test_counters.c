@@ -11,23 +11,24 @@
 #include "base/os/file.h"
 #include "base/support.h"
 #include "comm/core/trace/format.h"
+#include "local/scratch.h"
 
 #define NOW (INT64_C(1700000000) * 1000000)
 
-static char folder[] = "/tmp/rh-counters-XXXXXX";
+static char *folder;
 
 static int set_up(void **state)
 {
 	(void)state;
-	memcpy(strrchr(folder, '-'), "-XXXXXX", sizeof("-XXXXXX"));
-	assert_non_null(mkdtemp(folder));
+	folder = test_scratch();
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	return rh_dir_remove(folder, NULL);
+	test_scratch_remove(folder);
+	return 0;
 }
 
 static void write_bytes(const char *name, const void *bytes, size_t length)
@@ -89,6 +90,36 @@ static void test_counters__ranks_that_have_left(void **state)
 	expect(1, 9);
 }
 
+/* Rank 0 has found it; its process is in its own trace. */
+static void test_counters__the_rank_that_comes_last(void **state)
+{
+	struct rh_comm_trace_head host = trace(7, 0);
+	struct rh_comm_trace_head late = trace(7, 0);
+	struct rh_counter_late found;
+
+	(void)state;
+	late.rank = 1;
+	late.process = 4711;
+	write_bytes("rank-0.rhtrace", &host, sizeof(host));
+	write_bytes("rank-1.rhtrace", &late, sizeof(late));
+	assert_false(rh_counters_find_late(folder, NOW, &found)); /* nothing is known yet */
+	atomic_store(&host.pace_rounds, 51);
+	atomic_store(&host.pace_late, -1);
+	write_bytes("rank-0.rhtrace", &host, sizeof(host));
+	assert_false(rh_counters_find_late(folder, NOW, &found)); /* nobody comes last */
+	atomic_store(&host.pace_late, 1);
+	atomic_store(&host.pace_share, 250000);
+	write_bytes("rank-0.rhtrace", &host, sizeof(host));
+	assert_true(rh_counters_find_late(folder, NOW, &found));
+	assert_int_equal(found.rank, 1);
+	assert_int_equal(found.process, 4711);
+	assert_true(found.share == 0.25);
+	assert_false(rh_counters_find_late(folder, NOW + RH_COUNTERS_FRESH + 1, &found)); /* rank 0 was killed */
+	atomic_store(&host.pace_late, 2);
+	write_bytes("rank-0.rhtrace", &host, sizeof(host));
+	assert_false(rh_counters_find_late(folder, NOW, &found)); /* it has no trace */
+}
+
 /* The folder belongs to programs that may write anything into it. */
 static void test_counters__what_is_no_trace(void **state)
 {
@@ -119,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROW(test_counters__the_one_that_is_behind),
 		ROW(test_counters__ranks_that_have_left),
+		ROW(test_counters__the_rank_that_comes_last),
 		ROW(test_counters__what_is_no_trace),
 	};
 

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/os/clock.h"
+#include "base/os/file.h"
 #include "base/support.h"
+#include "local/scratch.h"
 
 #define PATH "/tmp/rh-stack-XXXXXX"
 
@@ -127,15 +129,13 @@ static void test_stack__output_of_py_spy(void **state)
 /* Programs named py-spy: one that never ends, one that writes a stack, none. */
 static void poll_with(const char *script, int64_t later, const char *expected)
 {
-	char folder[] = PATH;
-	char path[100];
+	char *folder = test_scratch();
+	rh_auto_free char *path = rh_path_join(folder, "py-spy");
 	struct rh_stack stack;
 	rh_auto_str text = {0};
 	int64_t until = rh_clock_monotonic() + PATIENCE;
 	FILE *file;
 
-	assert_non_null(mkdtemp(folder));
-	(void)snprintf(path, sizeof(path), "%s/py-spy", folder);
 	file = script ? fopen(path, "w") : NULL;
 	if (file) {
 		(void)fprintf(file, "#!/bin/sh\n%s\n", script);
@@ -151,8 +151,7 @@ static void poll_with(const char *script, int64_t later, const char *expected)
 	if (!strstr(rh_str_text(&text), expected))
 		fail_msg("\"%s\" does not have \"%s\"", rh_str_text(&text), expected);
 	rh_stack_deinit(&stack);
-	(void)unlink(path);
-	assert_int_equal(rmdir(folder), 0);
+	test_scratch_remove(folder);
 }
 
 static void test_stack__programs(void **state)

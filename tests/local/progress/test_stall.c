@@ -10,6 +10,7 @@
 #include "base/os/file.h"
 #include "base/support.h"
 #include "comm/core/trace/ring.h"
+#include "local/scratch.h"
 
 #define RANKS 3
 #define GROUP 77
@@ -17,7 +18,7 @@
 
 /* A world that stands still for so many seconds. */
 struct scene {
-	char folder[40];
+	char *folder;
 	struct rh_comm_trace traces[RANKS];
 	uint64_t numbers[RANKS];
 	int64_t now; /* monotonic microseconds */
@@ -26,8 +27,7 @@ struct scene {
 
 static void scene_begin(struct scene *scene)
 {
-	*scene = (struct scene){.folder = "/tmp/rh-stall-XXXXXX", .now = RH_SECOND};
-	assert_non_null(mkdtemp(scene->folder));
+	*scene = (struct scene){.folder = test_scratch(), .now = RH_SECOND};
 	for (int32_t rank = 0; rank < RANKS; rank++) {
 		struct rh_comm_trace_origin origin = {scene->folder, "job 1", rank, RANKS};
 
@@ -42,7 +42,7 @@ static void scene_end(struct scene *scene)
 	rh_stall_deinit(&scene->stall);
 	for (int32_t rank = 0; rank < RANKS; rank++)
 		rh_comm_trace_close(&scene->traces[rank]);
-	assert_int_equal(rh_dir_remove(scene->folder, NULL), 0);
+	test_scratch_remove(scene->folder);
 }
 
 /* Since the ranks began so many seconds have passed, by their clocks. */
@@ -381,7 +381,8 @@ static void test_stall__traces_of_two_attempts(void **state)
 
 static void test_stall__no_folder(void **state)
 {
-	struct scene scene = {.folder = "/nonexistent", .now = RH_SECOND};
+	char nowhere[] = "/nonexistent";
+	struct scene scene = {.folder = nowhere, .now = RH_SECOND};
 
 	(void)state;
 	look(&scene, 0, RH_STALL_SAME);

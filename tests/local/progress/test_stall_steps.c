@@ -13,6 +13,7 @@
 #include "base/support.h"
 #include "comm/core/trace/ring.h"
 #include "local/progress/stall.h"
+#include "local/scratch.h"
 
 #define RANKS 4
 #define OPS 2
@@ -40,7 +41,7 @@ struct event {
 };
 
 struct job {
-	char folder[40];
+	char *folder;
 	struct rh_comm_trace traces[RANKS];
 	uint64_t places[RANKS][OPS];
 	double now[RANKS]; /* when each rank begins its next step */
@@ -65,8 +66,7 @@ static uint64_t group_of(int32_t rank, int32_t op)
 
 static void job_begin(struct job *job, unsigned seed)
 {
-	*job = (struct job){.folder = "/tmp/rh-steps-XXXXXX", .seed = seed};
-	assert_non_null(mkdtemp(job->folder));
+	*job = (struct job){.folder = test_scratch(), .seed = seed};
 	for (int32_t rank = 0; rank < RANKS; rank++) {
 		struct rh_comm_trace_origin origin = {job->folder, "job 1", rank, RANKS};
 		const int32_t members[] = {rank / 2 * 2, rank / 2 * 2 + 1};
@@ -81,7 +81,7 @@ static void job_end(struct job *job)
 	rh_stall_deinit(&job->stall);
 	for (int32_t rank = 0; rank < RANKS; rank++)
 		rh_comm_trace_close(&job->traces[rank]);
-	assert_int_equal(rh_dir_remove(job->folder, NULL), 0);
+	test_scratch_remove(job->folder);
 }
 
 /* Each rank has noted the time within the last second. */

@@ -3,16 +3,19 @@
 import contextlib
 import fnmatch
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import waits  # noqa: E402
+
 MARK = "RUN_TEST_MARK"
-LIMIT = 180.0  # seconds after which anything that is waited for counts as hung
+LIMIT = waits.PATIENCE_S  # seconds after which anything that is waited for counts as hung
 
 
 def job(name="j", policy="Never", master="true", worker=None, workers=1, spec="", annotations="{}", pod=""):
@@ -127,13 +130,7 @@ def describe(pid):
 
 def wait_for(condition, what, limit=LIMIT):
     """Wait until condition() holds; returns what it returned."""
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.005)
-    raise AssertionError(f"waited too long for {what}")
+    return waits.wait_for(what, condition, limit, pause=0.005)
 
 
 def main(tests, program):

@@ -215,5 +215,25 @@ def test_table_where_a_report_was_late(program):
         assert late_of(output) == stopped, output
 
 
+def test_the_crash_loop_that_began_first(program):
+    """Of two replicas that fail again and again, the one whose first failure was earlier is named, though the other's
+    last failure is."""
+    worker = ('[ -e again ] && { [ -e last ] && { echo third; exec sleep 600; }; until [ -e other ]; do sleep 0.01; '
+              'done; touch last; }; touch again; echo "ValueError: shard 7"; exit 1')
+    master = ('[ -e failed ] && { touch other; exec sleep 600; }; until [ -e again ]; do sleep 0.01; done; '
+              'touch failed; echo "ValueError: no room"; exit 1')
+    with Place(program) as place:
+        run = place.start(place.write("job.yaml", job(policy="OnFailure", master=master, worker=worker)))
+        shown = ""
+        while "third" not in shown:
+            line = run.stdout.readline()
+            assert line, shown
+            shown += line
+        run.send_signal(signal.SIGINT)
+        output, _ = run.communicate(timeout=LIMIT)
+        assert "First fault: Worker-0 (container pytorch) exited with code 1" in output, output
+        assert "    ValueError: shard 7" in output, output
+
+
 TESTS = [value for name, value in list(globals().items()) if name.startswith("test_")]
 sys.exit(main(TESTS, sys.argv[1]))

@@ -382,19 +382,27 @@ static void test_run__gpus(void **state)
 static const char one_gpu_yaml[] =
 	"---\napiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: %s}\nspec:\n  pytorchReplicaSpecs:\n"
 	"    Master:\n      replicas: 1\n      restartPolicy: Never\n      template:\n        spec:\n"
-	"          containers: [{name: pytorch, image: none, command: [sh, -c, \"echo $CUDA_VISIBLE_DEVICES; sleep 0.3\"], "
+	"          containers: [{name: pytorch, image: none, command: [sh, -c, \"echo $CUDA_VISIBLE_DEVICES; %s\"], "
 	"resources: {limits: {nvidia.com/gpu: 1}}}]\n";
 
-/* Two jobs, one device: the one waits for the other. */
+static void mark_wait(struct test_run *run, const char *note)
+{
+	(void)run;
+	if (strstr(note, "-master-0 waits: "))
+		test_run_mark("waits");
+}
+
+/* Two jobs, one device: the one waits for the other, which ends when that is reported. */
 static void test_run__gpu_is_waited_for(void **state)
 {
 	struct test_run *run = *state;
 	rh_auto_str yaml = {0};
 
-	rh_str_appendf(&yaml, one_gpu_yaml, "a");
-	rh_str_appendf(&yaml, one_gpu_yaml, "b");
+	rh_str_appendf(&yaml, one_gpu_yaml, "a", TEST_AWAIT("waits"));
+	rh_str_appendf(&yaml, one_gpu_yaml, "b", TEST_AWAIT("waits"));
+	run->on_note = mark_wait;
 	(void)setenv("CUDA_VISIBLE_DEVICES", "5", 1);
-	test_run_go(run, rh_str_text(&yaml));
+	test_run_go_in_place(run, rh_str_text(&yaml));
 	(void)unsetenv("CUDA_VISIBLE_DEVICES");
 	test_run_expect_result(run, RH_RUN_SUCCEEDED);
 	assert_int_equal(test_run_times(&run->lines, "master-0 pytorch: 5\n"), 2);
@@ -405,8 +413,8 @@ static void test_run__gpu_is_waited_for(void **state)
 static void test_run__service_names(void **state)
 {
 	struct test_run *run = *state;
-	const struct test_job job = {.master = "getent hosts j-worker-0 j-worker-0.default.svc localhost; sleep 0.3",
-	                             .worker = "sleep 0.3"};
+	const struct test_job job = {.master = "getent hosts j-worker-0 j-worker-0.default.svc localhost",
+	                             .worker = "true"};
 
 	if (!rh_runtime_spec_can_mount())
 		return;

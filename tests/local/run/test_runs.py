@@ -87,9 +87,11 @@ def test_stopping_is_reported(program):
 def test_two_runs_never_collide(program):
     """Ten runs at a time: no address, and no port, is given twice."""
     with Place(program) as place:
-        script = "echo place $(hostname -i 2>/dev/null || true) $POD_IP $MASTER_ADDR $MASTER_PORT; sleep 1"
-        text = job(master=script, worker="sleep 1", workers=3)
-        path = place.write("job.yaml", text)
+        # each goes on when all have begun
+        begun = os.path.join(place.files, "begun")
+        script = (f"echo $$ >> {begun}; until [ $(wc -l < {begun}) = 10 ]; do sleep 0.05; done; "
+                  "echo place $(hostname -i 2>/dev/null || true) $POD_IP $MASTER_ADDR $MASTER_PORT")
+        path = place.write("job.yaml", job(master=script, worker="exec sleep 600", workers=3))
         runs = [place.start(path) for _ in range(10)]
         outputs = [finish(run) for run in runs]
         assert all(run.returncode == 0 for run in runs), outputs
@@ -169,10 +171,12 @@ def test_hangup(program):
 def test_reader_that_goes_away(program):
     """The pipe that the output goes into closes: the replicas are still looked after."""
     with Place(program) as place:
-        process = place.start(place.write("job.yaml", job(master="echo ready; sleep 0.3; echo more; sleep 0.3; echo "
-                                                          "$(seq 9)")))
+        closed = os.path.join(place.files, "closed")
+        process = place.start(place.write("job.yaml", job(master=f"echo ready; until [ -e {closed} ]; do sleep 0.02; "
+                                                          "done; echo more; echo $(seq 9)")))
         wait_for_output(process, "ready")
         process.stdout.close()
+        place.write("closed", "")
         wait_for(lambda: process.poll() is not None, "the run's end")
         place.expect_nothing_left()
 
@@ -202,7 +206,9 @@ def test_killed_run_takes_all_with_it(program):
 def test_replica_without_end_in_its_own_session(program):
     """What a replica leaves running in another session, re-parented twice, goes with it."""
     with Place(program) as place:
-        status, output = place.run(job(master='(setsid sh -c "(sleep 710 &) ; sleep 710" &) ; sleep 0.2'))
+        begun = os.path.join(place.files, "begun")
+        status, output = place.run(job(master=f'(setsid sh -c "(sleep 710 &) ; touch {begun}; sleep 710" &) ; '
+                                       f"until [ -e {begun} ]; do sleep 0.02; done"))
         assert status == 0, output
         place.expect_nothing_left()
 
@@ -255,7 +261,10 @@ def test_full_disk(program):
 def test_many_replicas(program):
     with Place(program) as place:
         started = time.monotonic()
-        status, output = place.run(job(master="sleep 1", worker="exec true", workers=199), "--quiet")
+        # the master's end is that of the job
+        ended = os.path.join(place.files, "ended")
+        master = f"until [ $(cat {ended} 2>/dev/null | wc -l) = 199 ]; do sleep 0.05; done"
+        status, output = place.run(job(master=master, worker=f"echo $RANK >> {ended}", workers=199), "--quiet")
         assert status == 0, output[-3000:]
         print(f"     200 replicas: {time.monotonic() - started:.2f} s")
         place.expect_nothing_left()

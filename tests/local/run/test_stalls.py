@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks of rh_comm that stand still, as a run shows it. Usage: test_stalls.py PROGRAM LIBRARY SOURCE"""
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ RANK = """import fcntl, os, random, signal, sys, time, roundhouse
 def hold():
     {hold}
 with roundhouse.Comm() as comm:
+    open("started", "a").close()
     for step in range(5):
         comm.barrier()
     if comm.rank == 1:
@@ -45,7 +47,9 @@ class Ranks:
         environment.pop("RH_COMM_TRACE", None)
         self.path = os.path.join(place.folder, "output")
         self.place = place
+        self.environment = environment
         self.lock = os.path.join(place.files, "lock")
+        self.started = os.path.join(place.files, "started")
         with open(self.path, "w", encoding="utf-8") as output:
             self.process = subprocess.Popen(
                 [place.program, "run", *words, place.write("job.yaml", job(master=command, worker=command, **more))],
@@ -62,6 +66,12 @@ class Ranks:
             return VERDICT.search(self.output())
         match = wait_for(found, "the verdict")
         return int(match[1]), int(match[2]), int(match[3]), match[4]
+
+    def top(self, *words):
+        """-> what `roundhouse top` prints of this run"""
+        done = subprocess.run([self.place.program, "top", *words, "j"], env=self.environment, check=True, text=True,
+                              stdout=subprocess.PIPE, timeout=LIMIT)
+        return done.stdout
 
     def end(self):
         """-> its output, once it has Succeeded"""
@@ -104,6 +114,26 @@ def test_a_rank_that_is_stopped(program):
         assert does == "is stopped (SIGSTOP or Ctrl-Z)", does
         os.kill(process, signal.SIGCONT)
         check_once(ranks)
+
+
+def test_a_rank_that_comes_last(program):
+    with Place(program) as place:
+        paces = "time.sleep(0.2 if comm.rank == 1 else 0.02)"
+        ranks = Ranks(place, RANK.format(hold="pass").replace("time.sleep(0.02)", paces))
+
+        def late():
+            assert ranks.process.poll() is None, ranks.output()
+            # before the first replica there is no run to show
+            rows = json.loads(ranks.top("-o", "json")) if os.path.exists(ranks.started) else []
+            return [row for row in rows if "late" in row]
+        row, = wait_for(late, "the rank that comes last")
+        assert (row["replica"], row["late"]["rank"]) == ("worker-0", 1), row
+        assert 0.04 <= row["late"]["share"] <= 1, row
+        table = ranks.top("--once").splitlines()
+        assert "OTHERS WAIT" in table[0], table
+        assert re.search(r"worker-0 .* \d+%, for rank 1 ", table[2]) and " - " in table[1], table
+        place.write("end", "")
+        ranks.end()
 
 
 def test_its_stack_where_py_spy_is_installed(program):

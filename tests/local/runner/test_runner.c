@@ -20,6 +20,7 @@
 #include "base/os/clock.h"
 #include "base/os/file.h"
 #include "job/support.h"
+#include "local/exec.h"
 #include "local/scratch.h"
 #include "store/memory.h"
 
@@ -45,6 +46,7 @@ struct fixture {
 	struct rh_str phases; /* "name: phase", one for each change of a phase */
 	char phase[32];
 	int deleted;
+	int lost;
 	long memory; /* allocations that succeed in each turn of the runner; < 0: all */
 	struct rh_json *secret;
 };
@@ -69,6 +71,13 @@ static const char *find_folder(void *arg, const struct rh_json *pod)
 	return ((const struct fixture *)arg)->scratch;
 }
 
+static const char *name_replica(void *arg, const struct rh_json *pod, char buffer[RH_NAME_SIZE])
+{
+	(void)arg;
+	rh_copy(buffer, RH_NAME_SIZE, rh_json_string_at(pod, "metadata.labels.replica"));
+	return buffer;
+}
+
 static void take_line(void *arg, const char *job, const char *replica, const char *container, const char *text,
                       size_t length)
 {
@@ -84,7 +93,13 @@ static void take_note(void *arg, const char *text)
 
 static void take_refusal(void *arg, const struct rh_json *pod, const char *reason, const char *message)
 {
-	rh_str_appendf(&((struct fixture *)arg)->refused, "%s: %s: %s\n", rh_runner_replica(pod), reason, message);
+	rh_str_appendf(&((struct fixture *)arg)->refused, "%s: %s: %s\n", rh_json_string_at(pod, "metadata.labels.replica"),
+	               reason, message);
+}
+
+static void take_loss(void *arg)
+{
+	((struct fixture *)arg)->lost++;
 }
 
 static void take_pod(void *arg, enum rh_watch_event event, const struct rh_json *object)
@@ -108,6 +123,7 @@ static void take_turn(void *arg, int64_t now)
 	rh_memory_store_set_time(fixture->store, rh_clock_wall());
 	rh_memory_store_drain(fixture->store);
 	(void)rh_mem_fail_after(fixture->memory);
+	rh_runner_start_queued(fixture->runner, rh_clock_wall());
 	rh_runner_step(fixture->runner, rh_clock_wall());
 	(void)rh_mem_fail_after(-1);
 	if (fixture->until(fixture) || now > fixture->deadline)
@@ -118,9 +134,11 @@ static int64_t next_turn(void *arg)
 {
 	const struct fixture *fixture = arg;
 	int64_t due = rh_runner_deadline(fixture->runner);
+	int64_t start = rh_runner_start_deadline(fixture->runner);
 
 	if (rh_memory_store_pending(fixture->store) > 0)
 		return fixture->now;
+	due = start < due ? start : due;
 	return due < fixture->now + RH_SECOND ? due : fixture->now + RH_SECOND;
 }
 
@@ -150,9 +168,11 @@ static int set_up(void **state)
 	options.hooks = (struct rh_runner_hooks){.find = find_object,
 	                                         .address = find_address,
 	                                         .folder = find_folder,
+	                                         .replica = name_replica,
 	                                         .line = take_line,
 	                                         .note = take_note,
 	                                         .refused = take_refusal,
+	                                         .lost = take_loss,
 	                                         .arg = fixture};
 	assert_int_equal(rh_runner_new(&options, &fixture->runner, &err), 0);
 	assert_true(options.store->watch(options.store, &rh_resource_pods, NULL, take_pod, fixture));
@@ -188,11 +208,12 @@ static void ignore_outcome(void *arg, const struct rh_outcome *outcome)
 static void create_pod(struct fixture *fixture, const char *script, const char *members)
 {
 	struct rh_store *store = rh_memory_store_face(fixture->store);
-	rh_auto_free char *text = rh_asprintf(
-		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-w-0','namespace':'n','labels':{'address':'127.7.7.7',"
-		"'training.kubeflow.org/job-name':'j'}},'spec':{'containers':[{'name':'c','image':'i',"
-		"'command':['sh','-c','%s']}],%s}}",
-		script, members);
+	rh_auto_free char *text =
+		rh_asprintf("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-w-0','namespace':'n','labels':{'address':'"
+	                "127.7.7.7','replica':'w-0',"
+	                "'training.kubeflow.org/job-name':'j'}},'spec':{'containers':[{'name':'c','image':'i',"
+	                "'command':['sh','-c','%s']}],%s}}",
+	                script, members);
 	struct rh_request request = {.verb = RH_VERB_CREATE, .resource = &rh_resource_pods, .namespace_ = "n"};
 
 	request.body = test_json(text);
@@ -226,12 +247,28 @@ static void run_until(struct fixture *fixture, bool (*until)(struct fixture *fix
 		         rh_str_text(&fixture->phases), rh_str_text(&fixture->refused));
 }
 
+static bool is_running(struct fixture *fixture)
+{
+	return strcmp(fixture->phase, "Running") == 0;
+}
+
 static bool has_ended(struct fixture *fixture)
 {
 	const char *phase = rh_json_string_at(pod_of(fixture), "status.phase");
 
 	return phase && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0) &&
 	       rh_runner_alive(fixture->runner) == 0;
+}
+
+/* Without a turn of the loop. */
+static void await_file(const struct fixture *fixture, const char *name)
+{
+	rh_auto_free char *path = rh_path_join(fixture->scratch, name);
+	int64_t limit = rh_clock_monotonic() + LIMIT;
+
+	while (access(path, F_OK) < 0 && rh_clock_monotonic() < limit)
+		(void)usleep(1000);
+	assert_int_equal(access(path, F_OK), 0);
 }
 
 static bool is_gone(struct fixture *fixture)
@@ -253,8 +290,12 @@ static bool is_refused(struct fixture *fixture)
 static void test_runner__pod_runs_to_its_end(void **state)
 {
 	struct fixture *fixture = *state;
+	rh_auto_free char *go = rh_path_join(fixture->scratch, "go");
+	rh_auto_free char *script = rh_asprintf("echo hello; until [ -e %s ]; do sleep 0.02; done", go);
 
-	create_pod(fixture, "echo hello; sleep 0.2", NEVER);
+	create_pod(fixture, script, NEVER);
+	run_until(fixture, is_running);
+	test_scratch_append(fixture->scratch, "go", "", 0);
 	run_until(fixture, has_ended);
 	assert_string_equal(rh_str_text(&fixture->lines), "j/w-0/c: hello\n");
 	assert_string_equal(rh_str_text(&fixture->phases), "Pending Running Succeeded ");
@@ -285,6 +326,30 @@ static void test_runner__restart_in_place(void **state)
 	assert_true(rh_json_integer(rh_json_at(pod_of(fixture), "status.containerStatuses[0].restartCount"), &restarts));
 	assert_int_equal(restarts, 1);
 	assert_string_equal(rh_str_text(&fixture->lines), "j/w-0/c: run\nj/w-0/c: run\n");
+}
+
+static bool has_restarted(struct fixture *fixture)
+{
+	return rh_json_at(pod_of(fixture), "status.containerStatuses[0].lastState.terminated") != NULL;
+}
+
+/* The report of an end is read when the next instance of the container has written. */
+static void test_runner__lines_are_those_of_the_instance(void **state)
+{
+	struct fixture *fixture = *state;
+
+	create_pod(fixture,
+	           "[ -e old ] && { echo new; touch new; exec sleep 100; }; touch old; echo old; "
+	           "until [ -e go ]; do sleep 0.01; done; exit 5",
+	           "'restartPolicy':'OnFailure'");
+	run_until(fixture, has_printed);
+	test_scratch_append(fixture->scratch, "go", "", 0);
+	await_file(fixture, "new");
+	run_until(fixture, has_restarted);
+	assert_string_equal(rh_json_string_at(pod_of(fixture), "status.containerStatuses[0].lastState.terminated.message"),
+	                    "old");
+	delete_pod(fixture, 0);
+	run_until(fixture, is_gone);
 }
 
 static void test_runner__deletion_is_graceful(void **state)
@@ -332,6 +397,41 @@ static void test_runner__pod_deleted_before_its_start(void **state)
 	delete_pod(fixture, 30);
 	run_until(fixture, is_gone);
 	assert_string_equal(rh_str_text(&fixture->lines), "");
+}
+
+/* The watch delivers what a pod is started with: nothing but that is read. */
+static void test_runner__pod_starts_in_the_turn_of_its_event(void **state)
+{
+	struct fixture *fixture = *state;
+
+	create_pod(fixture, "echo up", NEVER);
+	rh_memory_store_drain(fixture->store);
+	assert_int_equal(rh_memory_store_pending(fixture->store), 0);
+	assert_int_equal(rh_runner_alive(fixture->runner), 0);
+	rh_runner_start_queued(fixture->runner, rh_clock_wall());
+	assert_int_equal(rh_memory_store_pending(fixture->store), 0);
+	assert_int_equal(rh_runner_alive(fixture->runner), 1);
+	assert_true(rh_runner_start_deadline(fixture->runner) == RH_NEVER);
+	run_until(fixture, has_ended);
+}
+
+/* Memory was short when its event came: it is not started until it is seen again. */
+static void test_runner__pod_waits_for_its_object(void **state)
+{
+	struct fixture *fixture = *state;
+
+	create_pod(fixture, "echo up", NEVER);
+	rh_memory_store_drain(fixture->store);
+	(void)rh_mem_fail_after(0);
+	rh_runner_see(fixture->runner, pod_of(fixture));
+	(void)rh_mem_fail_after(-1);
+	assert_int_equal(fixture->lost, 1);
+	rh_runner_start_queued(fixture->runner, rh_clock_wall());
+	assert_int_equal(rh_runner_alive(fixture->runner), 0);
+	rh_runner_see(fixture->runner, pod_of(fixture));
+	assert_true(rh_runner_start_deadline(fixture->runner) <= rh_clock_monotonic());
+	run_until(fixture, has_ended);
+	assert_string_equal(rh_str_text(&fixture->lines), "j/w-0/c: up\n");
 }
 
 /* What was forced out of the store is killed, and its successor waits for its end: both would have one address. */
@@ -451,6 +551,18 @@ static char *named_pod(const struct fixture *fixture)
 }
 
 /* A pod is found by its name as long as it is there; one that takes its place has the name from then on. */
+/* The folder says whose it is. */
+static void assert_recorded(const struct fixture *fixture)
+{
+	rh_auto_pod_record record = {0};
+
+	assert_int_equal(rh_exec_link_read(fixture->scratch, "n.j-w-0", &record), 0);
+	assert_string_equal(record.namespace_, "n");
+	assert_string_equal(record.pod, "j-w-0");
+	assert_string_equal(record.job, "j");
+	assert_string_equal(record.replica, "w-0");
+}
+
 static void test_runner__pods_have_names(void **state)
 {
 	struct fixture *fixture = *state;
@@ -462,6 +574,7 @@ static void test_runner__pods_have_names(void **state)
 	run_until(fixture, has_printed);
 	first = named_pod(fixture);
 	assert_string_equal(first, rh_json_string_at(pod_of(fixture), "metadata.uid"));
+	assert_recorded(fixture);
 	rh_str_clear(&fixture->lines);
 	delete_pod(fixture, 0);
 	create_pod(fixture, "echo up; exec sleep 600", NEVER);
@@ -488,24 +601,6 @@ static void test_runner__sets_variables_of_pod_folders(void **state)
 	assert_non_null(strstr(rh_str_text(&fixture->lines), fixture->scratch));
 }
 
-static void test_runner__replica(void **state)
-{
-	static const char *const rows[][3] = {{"j", "j-worker-1", "worker-1"},
-	                                      {"a-b", "a-b-master-0", "master-0"},
-	                                      {"j", "other", "other"},
-	                                      {"j", "j-", "j-"},
-	                                      {"", "p", "p"}};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		rh_auto_free char *text = rh_asprintf(
-			"{'metadata':{'name':'%s','labels':{'training.kubeflow.org/job-name':'%s'}}}", rows[i][1], rows[i][0]);
-		rh_auto(json) pod = test_json(text);
-
-		assert_string_equal(rh_runner_replica(pod), rows[i][2]);
-	}
-}
-
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -513,11 +608,14 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		ROW(test_runner__pod_runs_to_its_end),
 		ROW(test_runner__last_lines_of_a_failure),
+		ROW(test_runner__lines_are_those_of_the_instance),
 		ROW(test_runner__restart_in_place),
 		ROW(test_runner__deletion_is_graceful),
 		ROW(test_runner__grace_period_ends),
 		ROW(test_runner__grace_period_is_cut),
 		ROW(test_runner__pod_deleted_before_its_start),
+		ROW(test_runner__pod_starts_in_the_turn_of_its_event),
+		ROW(test_runner__pod_waits_for_its_object),
 		ROW(test_runner__successor_waits),
 		ROW(test_runner__refused_pod_waits),
 		ROW(test_runner__killed_shim),
@@ -527,7 +625,6 @@ int main(int argc, char **argv)
 		ROW(test_runner__folders),
 		ROW(test_runner__pods_have_names),
 		ROW(test_runner__sets_variables_of_pod_folders),
-		cmocka_unit_test(test_runner__replica),
 	};
 
 	if (argc > 1)

@@ -210,9 +210,11 @@ void test_shim_receive_start(struct test_shim *shim, const char *name)
 		fail_msg("%s did not start: %s", name, report.message);
 }
 
-void test_shim_say(const struct test_shim *shim, const char *text)
+void test_shim_stop(const struct test_shim *shim, int64_t grace)
 {
-	assert_int_equal(send(shim->line, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+	const struct rh_shim_stop command = {.grace = grace};
+
+	assert_int_equal(send(shim->line, &command, sizeof(command), MSG_NOSIGNAL), sizeof(command));
 }
 
 void test_shim_hang_up(struct test_shim *shim)

@@ -39,8 +39,8 @@ bool test_shim_receive(struct test_shim *shim, struct rh_shim_report *ret_report
 void test_shim_receive_end(struct test_shim *shim, const char *name, struct rh_shim_report *ret_report);
 /** Wait for the next report, which must be of a start of container @p name. */
 void test_shim_receive_start(struct test_shim *shim, const char *name);
-/** Write a command. */
-void test_shim_say(const struct test_shim *shim, const char *text);
+/** Send the command that ends the pod. @param grace microseconds; 0: at once */
+void test_shim_stop(const struct test_shim *shim, int64_t grace);
 /** Close the runner's end of the lifeline. */
 void test_shim_hang_up(struct test_shim *shim);
 /** Wait for the shim's end. @return its wait status */

@@ -16,6 +16,8 @@
 
 #include "base/json.h"
 
+#define ONE sizeof(struct rh_shim_stop)
+
 struct fixture {
 	struct rh_shim_channel line;
 	int other;
@@ -66,15 +68,16 @@ static void test_channel__obeys_commands(void **state)
 {
 	static const struct {
 		const char *name;
-		const char *pieces[4];
+		struct rh_shim_stop commands[2];
+		size_t pieces[4]; /* bytes of each; 0: none */
 		const char *stops;
 	} rows[] = {
-		{"kill", {"kill\n"}, " 0"},
-		{"stop", {"stop 1500000\n"}, " 1500000"},
-		{"both at once", {"stop 5\nkill\n"}, " 5 0"},
-		{"in pieces", {"st", "op 7", "\nki", "ll\n"}, " 7 0"},
-		{"no end yet", {"kill"}, ""},
-		{"unknown words", {"hello\nkillall\n\nstopp 3\n"}, ""},
+		{"kill", {{0}}, {ONE}, " 0"},
+		{"stop", {{1500000}}, {ONE}, " 1500000"},
+		{"both at once", {{5}, {0}}, {2 * ONE}, " 5 0"},
+		{"in pieces", {{INT64_C(0x0102030405060708)}, {9}}, {1, ONE, 2, ONE - 3}, " 72623859790382856 9"},
+		{"no end yet", {{5}}, {ONE - 1}, ""},
+		{"a negative time", {{-1}, {3}}, {2 * ONE}, " 3"},
 	};
 
 	(void)state;
@@ -84,8 +87,10 @@ static void test_channel__obeys_commands(void **state)
 
 		(void)set_up(&own);
 		fixture = own;
-		for (int p = 0; p < 4 && rows[i].pieces[p]; p++) {
-			assert_true(send(fixture->other, rows[i].pieces[p], strlen(rows[i].pieces[p]), 0) > 0);
+		for (size_t p = 0, sent = 0; p < 4 && rows[i].pieces[p]; sent += rows[i].pieces[p], p++) {
+			const char *piece = (const char *)rows[i].commands + sent;
+
+			assert_true(send(fixture->other, piece, rows[i].pieces[p], 0) > 0);
 			assert_true(rh_shim_channel_receive(&fixture->line, take_stop, fixture));
 		}
 		if (strcmp(rh_str_text(&fixture->stops), rows[i].stops) != 0)
@@ -97,9 +102,10 @@ static void test_channel__obeys_commands(void **state)
 static void test_channel__sees_the_end(void **state)
 {
 	struct fixture *fixture = *state;
+	const struct rh_shim_stop command = {0};
 
 	assert_true(rh_shim_channel_receive(&fixture->line, take_stop, fixture));
-	assert_int_equal(send(fixture->other, "kill\n", 5, 0), 5);
+	assert_int_equal(send(fixture->other, &command, ONE, 0), ONE);
 	(void)close(fixture->other);
 	fixture->other = -1;
 	assert_false(rh_shim_channel_receive(&fixture->line, take_stop, fixture));

@@ -388,7 +388,7 @@ static void test_exec__ends_with_the_pod(void **state)
 	start_one(shim);
 	ask(shim, "{\"argv\":[\"sleep\",\"600\"]}\n", &asked);
 	assert_true(ask_await(&asked, "{\"pid\":"));
-	test_shim_say(shim, "stop 20000000\n");
+	test_shim_stop(shim, 20000000);
 	assert_int_equal(test_shim_wait(shim), 0);
 	/* the end by SIGTERM may be reported, or the shim may end first */
 	(void)ask_await(&asked, "{\"exitCode\":143}\n");
@@ -403,10 +403,10 @@ static void test_exec__refuses_while_the_pod_is_stopped(void **state)
 	test_shim_add(shim, "containers", "main", "trap 'echo reported' TERM; echo ready; while :; do sleep 0.01; done");
 	test_shim_start(shim);
 	test_shim_await_log(shim, "main", "ready");
-	test_shim_say(shim, "stop 60000000\n");
+	test_shim_stop(shim, 60000000);
 	test_shim_await_log(shim, "main", "reported");
 	ask_expect(shim, "stopped", "{\"argv\":[\"true\"]}\n", "{\"exitCode\":1,\"error\":\"the container has ended\"}\n");
-	test_shim_say(shim, "kill\n");
+	test_shim_stop(shim, 0);
 	assert_int_equal(test_shim_wait(shim), 0);
 }
 

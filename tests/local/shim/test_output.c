@@ -74,6 +74,32 @@ static void test_output__appends_over_restarts(void **state)
 	assert_string_equal(log, "try 1\ntry 2\ntry 3\n");
 }
 
+/* Each run of a container, which may have written by the time that its report is read. */
+static void test_output__report_has_its_part(void **state)
+{
+	static const char *const parts[] = {"try 1\n", "try 2\n", "try 3\n"};
+	struct test_shim *shim = *state;
+	struct rh_shim_report report;
+	size_t ends = 0;
+
+	assert_int_equal(rh_json_set_string(shim->plan, "restartPolicy", "OnFailure"), 0);
+	test_shim_add(shim, "containers", "main", "echo x >> n; echo try $(wc -l < n); test $(wc -l < n) -ge 3");
+	test_shim_start(shim);
+	test_shim_await_log(shim, "main", "try 3");
+	while (ends < 3 && test_shim_receive(shim, &report)) {
+		rh_auto_free char *log = test_shim_log(shim, "main");
+		size_t length = strlen(parts[ends]);
+
+		assert_true(!report.running || report.log_end == 0);
+		if (report.running)
+			continue;
+		assert_int_equal(report.log_end - report.log_begin, length);
+		assert_memory_equal(log + report.log_begin, parts[ends], length);
+		ends++;
+	}
+	assert_int_equal(ends, 3);
+}
+
 static void test_output__log_is_private(void **state)
 {
 	struct test_shim *shim = *state;
@@ -275,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_output__is_exact),
 		cmocka_unit_test(test_output__refuses_what_is_no_file),
 		CASE(test_output__appends_over_restarts),
+		CASE(test_output__report_has_its_part),
 		CASE(test_output__log_is_private),
 		CASE(test_output__fifty_megabytes),
 		CASE(test_output__nudges_once),

@@ -87,7 +87,7 @@ static void test_pod__separates_containers(void **state)
 	assert_int_equal(report.exit_code, 3);
 	assert_int_equal(test_shim_alive(shim, "main"), 0);
 	assert_int_equal(test_shim_alive(shim, "other"), 2);
-	test_shim_say(shim, "stop 10000000\n");
+	test_shim_stop(shim, 10000000);
 	test_shim_receive_end(shim, "other", &report);
 	assert_int_equal(report.signal, SIGTERM);
 	assert_int_equal(test_shim_wait(shim), 0);
@@ -116,7 +116,7 @@ static void test_pod__stop_is_sigterm_to_all(void **state)
 	                 "trap 'echo parent; wait; exit 5' TERM; echo ready2; while :; do sleep 0.01; done");
 	test_shim_await_log(shim, "main", "ready1");
 	test_shim_await_log(shim, "main", "ready2");
-	test_shim_say(shim, "stop 60000000\n");
+	test_shim_stop(shim, 60000000);
 	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 5);
 	assert_int_equal(test_shim_wait(shim), 0);
@@ -135,7 +135,7 @@ static void test_pod__stop_gives_children_the_whole_grace(void **state)
 	start_main(shim,
 	           "sh -c 'trap \"sleep 2; echo saved; exit 0\" TERM; echo ready; while :; do sleep 0.01; done'; true");
 	test_shim_await_log(shim, "main", "ready");
-	test_shim_say(shim, "stop 60000000\n");
+	test_shim_stop(shim, 60000000);
 	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.signal, SIGTERM);
 	log = test_shim_log(shim, "main");
@@ -165,7 +165,7 @@ static void test_pod__stop_ends_in_sigkill(void **state)
 		shim = own;
 		start_main(shim, rows[i].script);
 		test_shim_await_log(shim, "main", "ready");
-		test_shim_say(shim, "stop 300000\n");
+		test_shim_stop(shim, 300000);
 		test_shim_receive_end(shim, "main", &report);
 		if (report.exit_code != 137 || report.signal != SIGKILL || test_shim_alive(shim, NULL) != 0)
 			fail_msg("%s: code %d signal %d", rows[i].name, report.exit_code, report.signal);
@@ -181,8 +181,8 @@ static void test_pod__second_stop_shortens(void **state)
 
 	start_main(shim, "trap '' TERM; echo ready; while :; do sleep 0.05; done");
 	test_shim_await_log(shim, "main", "ready");
-	test_shim_say(shim, "stop 3600000000\n");
-	test_shim_say(shim, "stop 100000\n");
+	test_shim_stop(shim, INT64_C(3600000000));
+	test_shim_stop(shim, 100000);
 	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.signal, SIGKILL);
 	assert_int_equal(test_shim_wait(shim), 0);
@@ -195,7 +195,7 @@ static void test_pod__kill_is_at_once(void **state)
 
 	start_main(shim, DEAF_ORPHAN SEEN "trap 'touch asked' TERM; echo ready; while :; do sleep 0.05; done");
 	test_shim_await_log(shim, "main", "ready");
-	test_shim_say(shim, "kill\n");
+	test_shim_stop(shim, 0);
 	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.signal, SIGKILL);
 	assert_string_equal(report.reason, "Error");
@@ -314,6 +314,8 @@ static void kill_somehow(uint32_t *seed, uint32_t round)
 		"(setsid sh -c 'trap \"\" TERM; sleep 1000' &) & sleep 1000",
 		"for i in 1 2 3 4 5; do (sleep 0.01; sleep 1000) & done; wait",
 	};
+	/* the last two go together; the shim may be gone when they are sent */
+	static const struct rh_shim_stop commands[] = {{0}, {20000}, {10000000}, {0}};
 	struct timespec moment = {0, (long)(next_number(seed) % 30) * 1000000};
 	uint32_t way = next_number(seed) % 4;
 	struct test_shim *shim;
@@ -329,11 +331,11 @@ static void kill_somehow(uint32_t *seed, uint32_t round)
 	if (way == 0)
 		test_shim_hang_up(shim);
 	else if (way == 1)
-		(void)send(shim->line, "kill\n", 5, MSG_NOSIGNAL);
+		(void)send(shim->line, &commands[0], sizeof(*commands), MSG_NOSIGNAL);
 	else if (way == 2)
-		(void)send(shim->line, "stop 20000\n", 11, MSG_NOSIGNAL);
+		(void)send(shim->line, &commands[1], sizeof(*commands), MSG_NOSIGNAL);
 	else
-		(void)send(shim->line, "stop 10000000\nkill\n", 19, MSG_NOSIGNAL);
+		(void)send(shim->line, &commands[2], 2 * sizeof(*commands), MSG_NOSIGNAL);
 	status = test_shim_wait(shim);
 	if (status != 0)
 		fail_msg("round %u, way %u: status %d", round, way, status);
@@ -576,7 +578,7 @@ static void test_pod__separates_own_ends_from_requested_ones(void **state)
 	}
 	while (test_shim_alive(shim, "main") > 0)
 		assert_true(test_shim_pause(&cursor));
-	test_shim_say(shim, "stop 60000000\n");
+	test_shim_stop(shim, 60000000);
 	assert_int_equal(kill(shim->pid, SIGCONT), 0);
 	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 3);
@@ -591,7 +593,7 @@ static void test_pod__reports_requested_ends(void **state)
 
 	start_main(shim, "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done");
 	test_shim_await_log(shim, "main", "ready");
-	test_shim_say(shim, "stop 60000000\n");
+	test_shim_stop(shim, 60000000);
 	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 3);
 	assert_true(report.asked);
@@ -688,7 +690,7 @@ static void test_pod__sidecars_outlive_a_stop(void **state)
 	test_shim_start(shim);
 	test_shim_await_log(shim, "main", "ready");
 	test_shim_await_log(shim, "helper", "up");
-	test_shim_say(shim, "stop 60000000\n");
+	test_shim_stop(shim, 60000000);
 	test_shim_receive_end(shim, "helper", &report);
 	assert_int_equal(test_shim_wait(shim), 0);
 	assert_int_equal(rh_file_read(path, 100, &ends, NULL, NULL), 0);
@@ -710,7 +712,7 @@ static void test_pod__sidecar_that_cannot_start(void **state)
 		assert_string_equal(report.container, "helper");
 		assert_true(report.again);
 	}
-	test_shim_say(shim, "stop 60000000\n");
+	test_shim_stop(shim, 60000000);
 	test_shim_receive_end(shim, "helper", &report);
 	assert_int_equal(test_shim_wait(shim), 0);
 }

@@ -23,6 +23,8 @@ static const struct rh_shim_report sample = {
 	.restarts = 3,
 	.started_at = INT64_C(1795255200000001),
 	.finished_at = INT64_C(1795255260999999),
+	.log_begin = 4096,
+	.log_end = INT64_C(5000000000),
 };
 
 static void test_report__comes_back_as_it_was(void **state)
@@ -54,13 +56,14 @@ static void test_report__comes_back_as_it_was(void **state)
 		assert_int_equal(back.signal, 9);
 		assert_int_equal(back.restarts, 3);
 		assert_true(back.started_at == sample.started_at && back.finished_at == sample.finished_at);
+		assert_true(back.log_begin == sample.log_begin && back.log_end == sample.log_end);
 	}
 }
 
 static void test_report__refuses_what_is_none(void **state)
 {
-	static const char *const members[] = {"state",  "container", "reason",    "message",    "pid",
-	                                      "signal", "restarts",  "startedAt", "finishedAt", "exitCode"};
+	static const char *const members[] = {"state",    "container", "reason",     "message",  "pid",      "signal",
+	                                      "restarts", "startedAt", "finishedAt", "exitCode", "logBegin", "logEnd"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {

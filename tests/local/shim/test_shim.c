@@ -226,7 +226,7 @@ static void test_shim__always_restarts_success(void **state)
 		assert_int_equal(report.restarts, ends);
 		ends++;
 	}
-	test_shim_say(shim, "stop 1000000\n");
+	test_shim_stop(shim, 1000000);
 	do
 		assert_true(test_shim_receive(shim, &report));
 	while (report.running || report.again);
@@ -247,7 +247,7 @@ static void test_shim__stop_ends_a_back_off(void **state)
 	test_shim_receive_start(shim, "main");
 	assert_true(test_shim_receive(shim, &report));
 	assert_true(report.again && !report.running);
-	test_shim_say(shim, "stop 1000000\n");
+	test_shim_stop(shim, 1000000);
 	test_shim_receive_end(shim, "main", &report);
 	assert_int_equal(report.exit_code, 6);
 	assert_int_equal(report.restarts, 0);

@@ -5,6 +5,8 @@ import copy
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ PROGRAM = sys.argv.pop(1)
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 API = "trainer.kubeflow.org/v1alpha1"
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
+needs_mpirun = unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun; install openmpi-bin")
 
 
 def runtime(policy=None, node=None, **spec):
@@ -33,12 +36,12 @@ class Jobs(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
-    def call(self, *words, objects=None):
+    def call(self, *words, objects=None, **env):
         path = pathlib.Path(self.folder, "objects.yaml")
         path.write_text("\n---\n".join(json.dumps(item) for item in objects or []), encoding="utf-8")
         words = [*words, *([path] if objects else [])]
         return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False,
-                              env={**os.environ, "XDG_STATE_HOME": self.folder})
+                              env={**os.environ, "XDG_STATE_HOME": self.folder, **env})
 
     def pods(self, *objects):
         for isolation in ("none", "process"):
@@ -181,25 +184,6 @@ class Refused(Jobs):
         del made["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["metadata"]
         self.refused("one job must have the label trainer.kubeflow.org/trainjob-ancestor-step: trainer", job(), made)
 
-    def test_mpi_on_one_machine(self):
-        """Without the objects that a cluster makes, and with them."""
-        made = runtime({"mpi": {"runLauncherAsNode": True}}, {"command": ["sleep", "1"]})
-        jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
-        jobs.append({**copy.deepcopy(jobs[0]), "name": "launcher"})
-        del jobs[0]["template"]["metadata"]
-        done = self.call("run", objects=[job(), made])
-        self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertIn('there is no Secret "j-mpi-ssh-auth"', done.stderr)
-        extra = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "default"},
-                  field: dict.fromkeys(keys, "x")}
-                 for kind, name, field, keys in (
-                     ("Secret", "j-mpi-ssh-auth", "stringData", ("ssh-privatekey", "ssh-publickey")),
-                     ("ConfigMap", "j-mpi-hostfile", "data", ("hostfile",)))]
-        done = self.call("run", objects=[job(), made, *extra])
-        self.assertNotEqual(done.returncode, 0, done.stdout)
-        self.assertIn("runtimes of MPI start processes by ssh, which one machine does not serve",
-                      done.stdout + done.stderr)
-
 
 class Run(Jobs):
     def test_nodes_meet(self):
@@ -208,6 +192,16 @@ class Run(Jobs):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             for rank in range(3):
                 self.assertIn(f"node {rank} of 3: the sum of all ranks is 3", done.stdout)
+
+    def test_the_log_that_is_named(self):
+        """Names of pods depend on the UID of the job: the result of a replica names the log that was written."""
+        done = self.call("run", "-o", "json", objects=[job(), runtime({}, {"command": ["echo", "up"]})])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        (log,) = [row["log"] for row in rows if row["type"] == "replica"]
+        self.assertEqual(pathlib.Path(log).read_text(encoding="utf-8"), "up\n")
+        (pod,) = {row["object"]["metadata"]["name"] for row in rows if row["type"] == "pod"}
+        self.assertEqual(pathlib.Path(log).parent.name, pod.removeprefix("j-"))
 
     def test_variables(self):
         """What processes see, by framework; patches of the pod apply here, too."""
@@ -300,6 +294,55 @@ class Run(Jobs):
         status, text = self.two_jobs("sleep 1000", "exit 3")
         self.assertEqual(status, 1, text)
         self.assertIn("jobset failed due to one or more job failures (first failed job: j-other-0)", text)
+
+
+# What a rank does: it says where it is, and one of them ends otherwise than the others.
+RANK = """echo "<rank $OMPI_COMM_WORLD_RANK on ${HOSTNAME%-?????}>"
+if test $OMPI_COMM_WORLD_RANK = $FAILS; then echo "no data for rank $FAILS" >&2; exit 3; fi"""
+
+
+class Mpi(Jobs):
+    """By real mpirun, without keys of ssh and without sshd."""
+
+    def mpi(self, fails="none", **mpi):
+        """Two processes in each node, of which there are three, by a runtime as the stock ones are, without retries."""
+        made = runtime({"mpi": {"mpiImplementation": "OpenMPI", "sshAuthMountPath": "/home/mpiuser/.ssh", **mpi}},
+                       {"command": ["/usr/sbin/sshd"], "args": ["-De"], "securityContext": {"runAsUser": 1000}})
+        jobs = made["spec"]["template"]["spec"]["replicatedJobs"]
+        launcher = {**copy.deepcopy(jobs[0]), "name": "launcher", "dependsOn": [{"name": "node", "status": "Ready"}]}
+        launcher["template"]["spec"]["backoffLimit"] = 0
+        del jobs[0]["template"]["metadata"]
+        made["spec"]["template"]["spec"].update(
+            replicatedJobs=[jobs[0], launcher],
+            successPolicy={"operator": "All", "targetReplicatedJobs": ["launcher"]})
+        words = ["mpirun", "-np", "6", "--bind-to", "none", "sh", "-c", RANK]
+        return job(trainer={"numNodes": 3, "numProcPerNode": 2, "command": words, "args": [],
+                            "env": [{"name": "FAILS", "value": fails}]}), made
+
+    @needs_mpirun
+    def test_ranks_are_where_the_hostfile_has_them(self):
+        for works, hosts in ((True, ("node-0-0", "node-0-1", "launcher-0-0")),
+                             (False, ("node-0-0", "node-0-1", "node-0-2"))):
+            done = self.call("run", objects=self.mpi(runLauncherAsNode=works))
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            # mpirun may put two of them into one line
+            self.assertEqual(sorted(re.findall(r"<rank (\d) on j-([a-z0-9-]+)>", done.stdout)),
+                             [(str(rank), hosts[rank // 2]) for rank in range(6)], done.stdout)
+
+    @needs_mpirun
+    def test_a_rank_that_fails_is_the_first_fault(self):
+        done = self.call("run", objects=self.mpi(fails="1", runLauncherAsNode=True))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("First fault: launcher-0 (container node), rank 1, exited with code 3:", done.stderr)
+        self.assertIn("no data for rank 1", done.stderr)
+
+    def test_no_mpirun(self):
+        os.symlink("/bin/sleep", os.path.join(self.folder, "sleep"))
+        done = self.call("run", objects=self.mpi(), PATH=self.folder)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertRegex(done.stderr, r'(?m)\A.*expansion\[launcher\].*no program "mpirun" in PATH on this machine: '
+                                      r".*; or install the package openmpi-bin$\n"
+                                      r".*1 problem on this machine; nothing was started\n\Z")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "comm/core/trace/format.h"
 #include "roundhouse/comm.h"
 
@@ -108,15 +109,12 @@ static int32_t recorder_find_rank(const struct recorder *recorder)
 	return 0;
 }
 
-/* FNV-1a; never 0, which is the world. */
+/* Never 0, which is the world. */
 static uint64_t recorder_hash(const char *name, const char *ranks)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	/* with the end of the name between both */
+	uint64_t hash = rh_hash_more(rh_hash(name, strlen(name) + 1), ranks, strlen(ranks));
 
-	for (const char *at = name; *at; at++)
-		hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-	for (const char *at = ranks; *at; at++)
-		hash = (hash ^ (unsigned char)*at ^ 256U) * UINT64_C(0x100000001b3);
 	return hash > 0 ? hash : 1;
 }
 

@@ -78,7 +78,7 @@ int32_t rh_comm_frame_look(const struct rh_comm_buffer *buffer, uint32_t *ret_ki
 	if (buffer->length < sizeof(front))
 		return 0;
 	memcpy(front, buffer->data, sizeof(front));
-	if (front[0] < RH_COMM_FRAME_HELLO || front[0] > RH_COMM_FRAME_STALLED || front[1] > RH_COMM_FRAME_MAX)
+	if (front[0] < RH_COMM_FRAME_HELLO || front[0] > RH_COMM_FRAME_PACE || front[1] > RH_COMM_FRAME_MAX)
 		return RH_COMM_EINVAL;
 	if (buffer->length < sizeof(front) + front[1])
 		return 0;

@@ -15,7 +15,7 @@
 #include "comm/core/bootstrap/protocol/sha256.h"
 
 /** Version of the protocol; both sides must have the same one. */
-#define RH_COMM_PROTOCOL 7
+#define RH_COMM_PROTOCOL 8
 /** Longest payload, bytes: a key and a value. */
 #define RH_COMM_FRAME_MAX (1024 * 1024)
 /** Longest payload of a PUT: a VALUE has a number before it. */
@@ -47,7 +47,8 @@ enum rh_comm_frame_kind {
 	RH_COMM_FRAME_GONE,      /**< rank to server: struct rh_comm_gone */
 	RH_COMM_FRAME_ANSWER,    /**< rank to server: struct rh_comm_answer */
 	RH_COMM_FRAME_PULSE,     /**< server to rank: a BEAT was received */
-	RH_COMM_FRAME_STALLED    /**< rank to server: as END, but nothing ends: report who is waited for */
+	RH_COMM_FRAME_STALLED,   /**< rank to server: as END, but nothing ends: report who is waited for */
+	RH_COMM_FRAME_PACE       /**< rank to server: struct rh_comm_pace_mark, RH_COMM_PACE_MARKS at most */
 };
 
 /** The connecting rank. */

@@ -9,7 +9,8 @@
 
 #include "comm/core/error.h"
 
-#define IMAGE_MAGIC UINT64_C(0x31474d4953504852) /* "RHPSIMG1" */
+#define IMAGE_MAGIC UINT64_C(0x32474d4953504852)   /* "RHPSIMG2" */
+#define IMAGE_MAGIC_1 UINT64_C(0x31474d4953504852) /* "RHPSIMG1", of protocol 3 */
 #define LANES 4
 #define PRIME UINT64_C(0x9e3779b97f4a7c15)
 
@@ -292,6 +293,11 @@ static int32_t image_read_file(struct image_file *from, const char *name, const 
 	int32_t r;
 
 	image_get(from, &head, sizeof(head));
+	if (!from->failed && head.magic == IMAGE_MAGIC_1)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "%s was written by an earlier version of the library, whose records this one does not "
+		                    "read: end the job with that version, or begin with another folder",
+		                    name);
 	if (from->failed || head.magic != IMAGE_MAGIC || head.epoch == 0)
 		return image_damaged(from, name, err);
 	r = image_check(&head.config, config, name, err);

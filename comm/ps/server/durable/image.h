@@ -21,7 +21,8 @@ int32_t rh_ps_image_write(const struct rh_ps_store *store, int folder, const cha
 /**
  * Read one. @param config configuration of the server: that of the file must be equal, except for the constants of the
  * rule; the learning rate is the file's
- * @return 0; RH_COMM_EINVAL: it is of another server; RH_COMM_EIO: it cannot be read or is damaged; RH_COMM_ENOMEM
+ * @return 0; RH_COMM_EINVAL: it is of another server, or of another version; RH_COMM_EIO: it cannot be read or is
+ * damaged; RH_COMM_ENOMEM
  */
 int32_t rh_ps_image_read(int folder, const char *name, const struct rh_ps_config *config,
                          struct rh_ps_store **ret_store, struct rh_comm_error *err);

@@ -142,28 +142,30 @@ static void copy_lose(struct rh_ps_copy *copy)
 	copy->call_at = rh_comm_now() + CALL_PAUSE;
 }
 
-static int32_t call_greet(const struct copy_call *call, const struct rh_ps_call *to, struct rh_ps_welcome *ret_welcome)
+static int32_t call_greet(const struct copy_call *call, const struct rh_ps_call *to, struct rh_ps_hello *hello,
+                          struct rh_ps_welcome *ret_welcome)
 {
 	const struct rh_ps_copy *copy = call->copy;
-	struct rh_ps_hello hello;
 	int32_t r;
 
-	memset(&hello, 0, sizeof(hello));
-	hello.role = RH_PS_ROLE_COPIES;
-	hello.worker = -1;
-	hello.workers = copy->config.workers;
-	hello.server = copy->config.index;
-	hello.servers = copy->config.servers;
-	hello.session = call->term;
-	memcpy(hello.job, copy->job, sizeof(hello.job));
-	(void)snprintf(hello.backend, sizeof(hello.backend), "%s", copy->backend);
-	r = rh_ps_call_greet(to, &hello, copy->secret);
+	memset(hello, 0, sizeof(*hello));
+	hello->role = RH_PS_ROLE_COPIES;
+	hello->worker = -1;
+	hello->workers = copy->config.workers;
+	hello->server = copy->config.index;
+	hello->servers = copy->config.servers;
+	hello->session = call->term;
+	memcpy(hello->job, copy->job, sizeof(hello->job));
+	(void)snprintf(hello->backend, sizeof(hello->backend), "%s", copy->backend);
+	r = rh_ps_call_greet(to, hello, copy->secret);
 	return r < 0 ? r : rh_ps_call_receive(to, RH_PS_REC_WELCOME, ret_welcome, sizeof(*ret_welcome));
 }
 
 static int32_t call_connect(const struct copy_call *call, struct rh_ps_call *to)
 {
+	struct rh_ps_call_proof proof = {.secret = call->copy->secret};
 	struct rh_ps_welcome welcome;
+	struct rh_ps_hello hello;
 	int fd = -1;
 	int32_t r = rh_comm_socket_connect(call->place.host, call->place.port, to->deadline, &fd, NULL);
 
@@ -175,12 +177,14 @@ static int32_t call_connect(const struct copy_call *call, struct rh_ps_call *to)
 		(void)close(fd);
 		return RH_COMM_ENOMEM;
 	}
-	r = call_greet(call, to, &welcome);
+	r = call_greet(call, to, &hello, &welcome);
 	if (r < 0)
 		return r;
 	welcome.local[sizeof(welcome.local) - 1] = '\0';
 	fd = call->copy->plan.no_shm || !welcome.local[0] ? -1 : rh_ps_local_connect(welcome.local);
-	return fd < 0 ? 0 : rh_ps_call_attach_near(to, fd, welcome.ticket);
+	proof.hello = &hello;
+	proof.ticket = welcome.ticket;
+	return fd < 0 ? 0 : rh_ps_call_attach_near(to, fd, &proof);
 }
 
 static void *call_run(void *arg)

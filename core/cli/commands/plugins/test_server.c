@@ -58,18 +58,19 @@ static int server_send(struct server *server, const struct rh_kube_target *targe
                        struct rh_error *err)
 {
 	rh_auto_free char *text = rh_json_text(body);
-	rh_auto_str path = {0}, hint = {0};
+	rh_auto_str path = {0}, query = {0}, hint = {0};
 	struct rh_http_request request = {.method = "POST", .content_type = "application/json", .timeout = SERVER_TIMEOUT};
 	int r;
 
 	rh_kube_path_append(&path, target);
-	rh_kube_path_query(&path, "dryRun", "All");
-	rh_kube_path_query(&path, "fieldManager", SERVER_MANAGER);
+	rh_kube_query_add(&query, "dryRun", "All");
+	rh_kube_query_add(&query, "fieldManager", SERVER_MANAGER);
 	if (target->name) {
-		rh_kube_path_query(&path, "force", "true");
+		rh_kube_query_add(&query, "force", "true");
 		request.method = "PATCH";
 		request.content_type = "application/apply-patch+yaml"; /* JSON is YAML */
 	}
+	rh_kube_path_query(&path, &query);
 	if (!text || path.failed)
 		return rh_fail_oom(err);
 	request.path = rh_str_text(&path);

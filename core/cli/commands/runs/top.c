@@ -11,8 +11,11 @@
 #include "cli/commands/runs/sizes.h"
 #include "cli/output.h"
 #include "cli/progress/written.h"
+#include "job/fields.h"
 #include "local/devices/gpus.h"
+#include "local/keep/place.h"
 #include "local/keep/usage.h"
+#include "local/progress/counters.h"
 
 /* Time between the two samples that rates are computed from. */
 #define TOP_STEP (2 * RH_SECOND)
@@ -86,6 +89,7 @@ struct top_row {
 	bool written; /* it has written its progress */
 	struct rh_progress progress;
 	const struct rh_json *report; /* what its job reported; NULL: nothing */
+	struct rh_counter_late late;  /* a rank in it that the others wait for; share 0: none */
 };
 
 /* A table of all runs. */
@@ -95,6 +99,7 @@ struct top_table {
 	bool runs; /* the rows name their runs */
 	bool gpus; /* this machine has some, and says what they do */
 	bool far;  /* some row has progress */
+	bool late; /* the others wait for some row */
 	bool cut;  /* rows end at the edge of the terminal */
 };
 
@@ -114,6 +119,21 @@ static void top_add_progress(const struct rh_kept *run, struct top_row *row)
 {
 	row->written = rh_written_replica(run, row->replica->row, row->replica->name, &row->progress);
 	row->report = rh_json_get(row->replica->row, "trainerStatus");
+}
+
+/* @return whether the others wait for a rank of this job, which is noted in the row of its replica */
+static bool top_add_late(const struct rh_kept *run, const struct rh_usage *usage, const struct rh_json *job,
+                         struct top_row *rows)
+{
+	rh_auto_free char *folder = rh_asprintf("%s/" RH_KEEP_COMM "/%s", run->path, rh_fields_text_or_empty(job, "logs"));
+	const struct rh_usage_process *process = NULL;
+	struct rh_counter_late late;
+
+	if (folder && rh_counters_find_late(folder, rh_clock_wall(), &late))
+		process = rh_usage_find(usage, late.process);
+	if (process)
+		rows[process->replica].late = late;
+	return process != NULL;
 }
 
 static int top_add_run(const struct top_sample *now, size_t at, const struct top_sample *before,
@@ -136,6 +156,8 @@ static int top_add_run(const struct top_sample *now, size_t at, const struct top
 		table->far = table->far || rows[i].written || rows[i].report;
 	}
 	top_add_gpu(&now->gpus, usage, rows);
+	for (const struct rh_json *job = rh_json_first(rh_json_get(run->state, "jobs")); job; job = rh_json_next(job))
+		table->late = top_add_late(run, usage, job, rows) || table->late;
 	table->count += usage->replica_count;
 	return 0;
 }
@@ -172,6 +194,12 @@ static int top_add_far(struct rh_grid *grid, const struct top_row *row)
 	return rh_grid_add(grid, far.length > 0 ? rh_str_text(&far) : "-");
 }
 
+static int top_add_late_cell(struct rh_grid *grid, const struct rh_counter_late *late)
+{
+	return late->share > 0 ? rh_grid_addf(grid, "%.0f%%, for rank %d", 100 * late->share, (int)late->rank)
+	                       : rh_grid_add(grid, "-");
+}
+
 static int top_add_text(struct rh_grid *grid, const struct top_table *table, const struct top_row *row)
 {
 	char memory[RH_SIZE_SIZE];
@@ -187,7 +215,7 @@ static int top_add_text(struct rh_grid *grid, const struct top_table *table, con
 	    (table->gpus && top_add_gpu_cells(grid, &row->gpu) < 0) ||
 	    rh_grid_add(grid, rh_size_format((int64_t)row->rate.read, read)) < 0 ||
 	    rh_grid_add(grid, rh_size_format((int64_t)row->rate.written, written)) < 0 ||
-	    (table->far && top_add_far(grid, row) < 0))
+	    (table->far && top_add_far(grid, row) < 0) || (table->late && top_add_late_cell(grid, &row->late) < 0))
 		return RH_ENOMEM;
 	if (last == 0)
 		return rh_grid_add(grid, "-");
@@ -200,9 +228,9 @@ static int top_print_text(const struct top_table *table)
 		const char *head;
 		bool shown;
 	} columns[] = {
-		{"RUN", table->runs}, {"REPLICA", true},        {"PROCESSES", true},         {"CPU", true},
-		{"MEMORY", true},     {"GPU", table->gpus},     {"GPU MEMORY", table->gpus}, {"READ/S", true},
-		{"WRITE/S", true},    {"PROGRESS", table->far}, {"LAST OUTPUT", true},
+		{"RUN", table->runs}, {"REPLICA", true},        {"PROCESSES", true},          {"CPU", true},
+		{"MEMORY", true},     {"GPU", table->gpus},     {"GPU MEMORY", table->gpus},  {"READ/S", true},
+		{"WRITE/S", true},    {"PROGRESS", table->far}, {"OTHERS WAIT", table->late}, {"LAST OUTPUT", true},
 	};
 	rh_auto_grid grid = {.cut = table->cut};
 	int r = 0;
@@ -247,6 +275,16 @@ static int top_set_far(struct rh_json *json, const struct top_row *row)
 	return row->report ? rh_json_set(json, "trainerStatus", rh_json_copy(row->report)) : 0;
 }
 
+static int top_set_late(struct rh_json *json, const struct rh_counter_late *late)
+{
+	struct rh_json *object = late->share > 0 ? rh_json_ensure_object(json, "late") : NULL;
+
+	if (late->share > 0 && (!object || rh_json_set_integer(object, "rank", late->rank) < 0 ||
+	                        rh_json_set(object, "share", rh_json_new_number(late->share)) < 0))
+		return RH_ENOMEM;
+	return 0;
+}
+
 static int top_add_json(struct rh_json *list, const struct top_table *table, const struct top_row *row)
 {
 	rh_auto(json) json = rh_json_new_object();
@@ -262,6 +300,7 @@ static int top_add_json(struct rh_json *list, const struct top_table *table, con
 	    (table->gpus && top_set_gpu(json, &row->gpu) < 0) ||
 	    rh_json_set(json, "readRate", rh_json_new_number(row->rate.read)) < 0 ||
 	    rh_json_set(json, "writeRate", rh_json_new_number(row->rate.written)) < 0 || top_set_far(json, row) < 0 ||
+	    top_set_late(json, &row->late) < 0 ||
 	    rh_json_set(json, "lastOutput",
 	                last ? rh_json_new_string(rh_time_format_micro(last, at)) : rh_json_new_null()) < 0)
 		return RH_ENOMEM;
@@ -377,7 +416,9 @@ const struct rh_command rh_command_top = {
 		"one\n"
 		"processor, GPU of one GPU; GPUs are shown where NVIDIA's driver has its library libnvidia-ml.so.1. PROGRESS "
 		"is shown\n"
-		"where a replica has written some, or its job has reported it. JOB is the name of a job or a run, see "
+		"where a replica has written some, or its job has reported it. OTHERS WAIT is shown while the other ranks of "
+		"rh_comm\n"
+		"wait for one that comes last, in percent of the time. JOB is the name of a job or a run, see "
 		"`roundhouse ls`; without it all runs that go on are "
 		"shown.",
 	.options = top_options,

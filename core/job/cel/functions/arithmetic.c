@@ -151,6 +151,6 @@ struct rh_cel_value rh_cel_arithmetic(struct rh_cel_room *room, char sign, const
 	case RH_CEL_LIST:
 		return arithmetic_append(room, a, b);
 	default:
-		return rh_cel_error("no such overload");
+		return rh_cel_no_overload();
 	}
 }

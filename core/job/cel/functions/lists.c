@@ -17,7 +17,7 @@ static struct rh_cel_value lists_is_sorted(struct rh_cel_room *room, const struc
 	(void)count;
 	for (size_t i = 1; i < args[0].count; i++) {
 		if (!rh_cel_order(&args[0].items[i - 1], &args[0].items[i], &order))
-			return rh_cel_error("no such overload");
+			return rh_cel_no_overload();
 		if (order > 0)
 			return rh_cel_bool(false);
 	}
@@ -41,7 +41,7 @@ static struct rh_cel_value lists_extreme(const struct rh_cel_value *list, int si
 
 	for (size_t i = 1; i < list->count; i++) {
 		if (!rh_cel_order(&list->items[i], &best, &order))
-			return rh_cel_error("no such overload");
+			return rh_cel_no_overload();
 		if (order * side > 0)
 			best = list->items[i];
 	}

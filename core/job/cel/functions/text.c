@@ -329,7 +329,7 @@ static struct rh_cel_value text_join(struct rh_cel_room *room, const struct rh_c
 		const struct rh_cel_value *item = &args[0].items[i];
 
 		if (item->kind != RH_CEL_STRING)
-			return rh_cel_error("no such overload");
+			return rh_cel_no_overload();
 		if (i > 0 && count > 1)
 			rh_str_append_bytes(&out, args[1].text.data, args[1].text.length);
 		rh_str_append_bytes(&out, item->text.data, item->text.length);

@@ -115,6 +115,7 @@ int rh_schema_unknown_field(struct rh_schema_walk *walk, const struct rh_json *p
 {
 	enum rh_severity severity = walk->passed_on ? RH_FINDING_WARNING : RH_FINDING_ERROR;
 	const char *version = rh_json_string_at(walk->document, "kubernetes");
+	size_t count = walk->findings->count;
 	rh_auto_str detail = {0};
 
 	fields_advise(walk, properties, key, &detail);
@@ -123,8 +124,12 @@ int rh_schema_unknown_field(struct rh_schema_walk *walk, const struct rh_json *p
 		               detail.length ? " " : "", version ? version : "");
 	if (detail.failed)
 		return RH_ENOMEM;
-	return rh_findings_add(walk->findings, severity, rh_str_text(&walk->path), RH_SCHEMA_UNKNOWN "%s",
-	                       rh_str_text(&detail));
+	if (rh_findings_add(walk->findings, severity, rh_str_text(&walk->path), "Unknown field: %s", rh_str_text(&detail)) <
+	    0)
+		return RH_ENOMEM;
+	if (walk->findings->count > count)
+		walk->findings->items[count].unknown_field = true;
+	return 0;
 }
 
 static int fields_required(struct rh_schema_walk *walk, const struct rh_json *schema, const struct rh_json *value)

@@ -138,11 +138,9 @@ static bool rules_is_refused_inside(const struct rh_schema_walk *walk)
 static int rules_failed(struct rh_schema_walk *walk, const struct rh_json *schema, const struct rh_json *row,
                         const struct rh_cel_value *why)
 {
-	bool overload = rh_starts_with(why->text.data, "no such overload");
-
 	if (rules_is_refused_inside(walk))
 		return 0;
-	if (overload)
+	if (why->text.no_overload)
 		return rh_findings_add(
 			walk->findings, RH_FINDING_ERROR, rh_str_text(&walk->path),
 			"Invalid value: \"%s\": '%s': call arguments did not match a supported operator, function or "

@@ -17,9 +17,6 @@
 #include "job/rules/findings.h"
 #include "roundhouse/plugin.h"
 
-/** How the detail of a finding about a field that no schema knows begins. */
-#define RH_SCHEMA_UNKNOWN "Unknown field: "
-
 /** @return the schema document of pod templates that this build carries, as JSON text of *@p ret_length bytes; static
  * storage */
 const char *rh_schema_pod_text(size_t *ret_length);

@@ -52,10 +52,20 @@ static int64_t faults_silence(const char *path)
 	return rh_clock_wall() > at ? rh_clock_wall() - at : 0;
 }
 
+/* The job was parsed before the store gave it a UID, on which a kind's own names may depend. */
+const char *rh_run_job_replica(const struct rh_run_job *job, const char *type, int32_t index, char buffer[RH_NAME_SIZE])
+{
+	struct rh_pattern_replica replica = rh_job_pattern_replica(job->job, type, index);
+
+	if (job->uid)
+		replica.uid = job->uid;
+	return rh_patterns_replica(job->job->kind, &replica, buffer);
+}
+
 char *rh_run_log_path(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record)
 {
 	char name[RH_NAME_SIZE];
-	const char *replica = rh_job_replica_name(job->job, record->type, record->index, name) + strlen(job->job->name) + 1;
+	const char *replica = rh_run_job_replica(job, record->type, record->index, name);
 
 	return rh_runner_log_path(run->log_dir, job->log_name, replica, record->main ? record->main : "");
 }
@@ -69,7 +79,7 @@ static int faults_read(struct faults_judging *judging, size_t who)
 
 	if (!log)
 		return RH_ENOMEM;
-	rh_log_tail(log, 0, RH_VERDICT_TAIL_MAX, &tail);
+	rh_log_tail(log, 0, RH_NEVER, RH_VERDICT_TAIL_MAX, &tail);
 	judging->tails[who] = rh_str_take(&tail);
 	judging->names[who] = rh_asprintf("%s-%" PRId32, record->type, record->index);
 	if (!judging->tails[who] || !judging->names[who])
@@ -82,7 +92,7 @@ static int faults_read(struct faults_judging *judging, size_t who)
 		.blame = (enum rh_blame)record->blame,
 		.accused = record->accused,
 		.silent = faults_silence(log),
-		.at = record->failed_at,
+		.at = record->failing_since,
 		.lines = record->lines ? record->lines : "",
 		.tail = judging->tails[who],
 	};

@@ -21,6 +21,9 @@ void rh_run_faults_give_up(struct rh_run *run);
 void rh_run_faults_report(const struct rh_run *run);
 /** Free @p judged. NULL is ignored. */
 void rh_run_judged_free(struct rh_run_judged *judged);
+/** Write the name of a replica of a stored job: "worker-1". @return @p buffer */
+const char *rh_run_job_replica(const struct rh_run_job *job, const char *type, int32_t index,
+                               char buffer[RH_NAME_SIZE]);
 /** @return path of the log of a replica's main container, owned by the caller; NULL: out of memory */
 char *rh_run_log_path(const struct rh_run *run, const struct rh_run_job *job, const struct rh_run_record *record);
 

@@ -41,8 +41,9 @@ struct rh_run_record {
 	int32_t failed_code; /**< exit code; -1: unknown */
 	int32_t rank;        /**< as in struct rh_pod, likewise the next */
 	int32_t accused;
-	int64_t failed_at; /**< wall-clock microseconds */
-	char *reason;      /**< owned, likewise below; NULL: no fault */
+	int64_t failed_at;     /**< wall-clock microseconds, likewise the next */
+	int64_t failing_since; /**< the first of the faults in a row of which that is the last; 0: no fault */
+	char *reason;          /**< owned, likewise below; NULL: no fault */
 	char *container;
 	char *lines;
 	/** @} */

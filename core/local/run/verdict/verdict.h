@@ -29,7 +29,7 @@ struct rh_verdict_replica {
 	enum rh_blame blame;         /**< of its last failure; RH_BLAME_NONE: none */
 	int32_t accused;             /**< as in struct rh_evidence, of that failure */
 	int64_t silent;              /**< microseconds since its last output; RH_NEVER: no output */
-	int64_t at;                  /**< when it ended; 0: never */
+	int64_t at;                  /**< when it ended; of several ends in a row, the first; 0: never */
 	const char *lines;           /**< the lines of its failure */
 	const char *tail;            /**< the end of its log */
 	bool read;                   /**< evidence is set; the caller sets false */

@@ -496,7 +496,7 @@ static void fuzz_frames(int fd, uint32_t seed)
 	if (seed % 3 == 0)
 		send_raw(fd, data, length);
 	else
-		send_frame(fd, 1 + fuzz_next(&seed) % RH_COMM_FRAME_STALLED, data, length);
+		send_frame(fd, 1 + fuzz_next(&seed) % RH_COMM_FRAME_PACE, data, length);
 }
 
 /* It must live, and let a rank in afterwards. */

@@ -170,6 +170,24 @@ static void test_journal__refuses_a_damaged_image(void **state)
 	assert_int_equal(rh_ps_journal_open(&plan, &kept.journal, &kept.store, &err), RH_COMM_EIO);
 }
 
+/* Records of protocol 3 have another head. */
+static void test_journal__refuses_an_image_of_an_earlier_version(void **state)
+{
+	const struct journals_folder *folder = *state;
+	struct journals_kept kept;
+	char name[128];
+	int fd;
+
+	journals_open(folder, &kept);
+	journals_work(&kept);
+	journals_close(&kept);
+	(void)snprintf(name, sizeof(name), "%s/state-0.1", folder->path);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "RHPSIMG1", 8, 0), 8);
+	(void)close(fd);
+	journals_assert_refused(folder, RH_COMM_EINVAL, "state-0.1 was written by an earlier version of the library");
+}
+
 static void test_journal__refuses_the_folder_of_another_server(void **state)
 {
 	static const struct {
@@ -257,6 +275,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_journal__refuses_a_log_that_lacks_something, journals_make_folder,
 	                                    journals_remove_folder),
 		cmocka_unit_test_setup_teardown(test_journal__refuses_a_damaged_image, journals_make_folder,
+	                                    journals_remove_folder),
+		cmocka_unit_test_setup_teardown(test_journal__refuses_an_image_of_an_earlier_version, journals_make_folder,
 	                                    journals_remove_folder),
 		cmocka_unit_test_setup_teardown(test_journal__refuses_the_folder_of_another_server, journals_make_folder,
 	                                    journals_remove_folder),

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 
 #define FLOOD 400
 #define WORKERS 5
@@ -68,7 +68,7 @@ static void open_flood(struct sim *sim, struct counts *counts)
 		snprintf(name, sizeof(name), "j%d", i);
 		create_job(sim, "flood", name);
 	}
-	while (sim->engine->creates.count < CREATES || sim->engine->creates.throttled.count < FLOOD / 2) {
+	while (snapshot_engine(sim->engine).creates < CREATES || snapshot_engine(sim->engine).throttled < FLOOD / 2) {
 		assert_true(rh_memory_store_pump(sim->store, 0));
 		rh_engine_step(sim->engine, sim->now);
 	}
@@ -104,6 +104,7 @@ static void test_turns__all_jobs_are_served_in_the_end(void **state)
 {
 	struct counts counts = {0};
 	auto_sim sim = {0};
+	struct snapshot_engine after;
 
 	(void)state;
 	open_flood(&sim, &counts);
@@ -111,7 +112,8 @@ static void test_turns__all_jobs_are_served_in_the_end(void **state)
 	sim_settle(&sim);
 	assert_int_equal(counts.flood, 2 * FLOOD * WORKERS);
 	assert_int_equal(counts.calm, 2 * WORKERS);
-	assert_int_equal(sim.engine->creates.count + sim.engine->creates.throttled.count, 0);
+	after = snapshot_engine(sim.engine);
+	assert_int_equal(after.creates + after.throttled, 0);
 }
 
 /* What a namespace shares is there as long as something of it is known. */
@@ -126,7 +128,7 @@ static void test_turns__shares_go_with_their_jobs(void **state)
 	create_job(&sim, "a", "two");
 	create_job(&sim, "b", "one");
 	sim_settle(&sim);
-	assert_int_equal(rh_map_size(sim.engine->shares), 2);
+	assert_int_equal(snapshot_engine(sim.engine).namespaces, 2);
 	(void)sim_user(
 		&sim,
 		(struct rh_request){
@@ -136,7 +138,7 @@ static void test_turns__shares_go_with_their_jobs(void **state)
 		(struct rh_request){
 			.verb = RH_VERB_DELETE, .resource = &sim.jobs, .namespace_ = "b", .name = "one", .grace_seconds = -1});
 	sim_settle(&sim);
-	assert_int_equal(rh_map_size(sim.engine->shares), 1);
+	assert_int_equal(snapshot_engine(sim.engine).namespaces, 1);
 }
 
 /* A job whose tree takes some 100 KB. */
@@ -166,23 +168,7 @@ static void fill_trees(struct sim *sim)
 		assert_true(rh_memory_store_pump(sim->store, 0));
 		rh_engine_step(sim->engine, sim->now);
 	}
-	assert_true(sim->engine->trees.waiting.count > 0);
-}
-
-/* @return the only entry of the default namespace */
-static const struct rh_entry *find_calm(const struct sim *sim)
-{
-	size_t cursor = 0;
-	void *value;
-
-	while (rh_map_next(sim->engine->entries, &cursor, NULL, &value)) {
-		const struct rh_entry *entry = value;
-
-		if (strcmp(entry->name, "calm") == 0)
-			return entry;
-	}
-	fail_msg("no calm job");
-	return NULL;
+	assert_true(snapshot_engine(sim->engine).tree_waiters > 0);
 }
 
 static void test_turns__trees_of_a_flood_leave_room_for_others(void **state)
@@ -195,21 +181,21 @@ static void test_turns__trees_of_a_flood_leave_room_for_others(void **state)
 	sim_create(&sim, sim_new_job("calm", "Worker=Never", NULL, NULL));
 	sim_settle(&sim);
 	rh_engine_rest(sim.engine);
-	assert_int_equal(sim.engine->trees.bytes, 0);
-	assert_int_equal(sim.engine->trees.namespaces, 0);
+	assert_int_equal(snapshot_engine(sim.engine).tree_bytes, 0);
+	assert_int_equal(snapshot_engine(sim.engine).tree_spaces, 0);
 	fill_trees(&sim);
-	assert_int_equal(sim.engine->trees.namespaces, 1);
+	assert_int_equal(snapshot_engine(sim.engine).tree_spaces, 1);
 	sim_set_pod(&sim, "calm-worker-0", "Running", 0, 0);
 	/* the newest: the event of that pod */
 	assert_true(rh_memory_store_pump(sim.store, rh_memory_store_pending(sim.store) - 1));
 	rh_engine_step(sim.engine, sim.now);
-	assert_int_equal(find_calm(&sim)->tree.waiting.place, 0);
-	assert_true(find_calm(&sim)->progress.stage != RH_STAGE_IDLE);
-	assert_int_equal(sim.engine->trees.namespaces, 2);
+	assert_false(snapshot_job(sim.engine, "calm").waits_for_room);
+	assert_true(snapshot_job(sim.engine, "calm").is_written);
+	assert_int_equal(snapshot_engine(sim.engine).tree_spaces, 2);
 	sim_settle(&sim);
 	sim_assert(&sim, "calm", "Created Running | worker-0 Running");
 	rh_engine_rest(sim.engine);
-	assert_int_equal(sim.engine->trees.namespaces, 0);
+	assert_int_equal(snapshot_engine(sim.engine).tree_spaces, 0);
 }
 
 /* One step decides about some of what is due; the rest is due at once. */

@@ -2,8 +2,9 @@
 /* Jobs whose replica types come from their plugin: tests/abi/plugins/expand.c. */
 #include <string.h>
 
-#include "engine/carry/entry.h"
+#include "engine/carry/job/tree_state.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 
 static const struct rh_resource bodies_runtimes = {"example.org/v1alpha1", "NodesRuntime", "nodesruntimes"};
 
@@ -199,13 +200,13 @@ static void test_bodies__a_finished_job_without_the_runtime(void **state)
 /* No tree of the job is left, as after a while without work. @param has_text whether its text is */
 static void bodies_evict(struct sim *sim, bool has_text)
 {
-	const struct rh_entry *entry = rh_map_get(sim->engine->entries, "nodesjob-controller/default/r");
+	struct snapshot_job job;
 
-	assert_non_null(entry);
 	rh_engine_rest(sim->engine);
-	assert_null(entry->job);
-	assert_int_equal(entry->tree.text != NULL, has_text);
-	assert_non_null(entry->tree.expansion);
+	job = snapshot_job(sim->engine, "r");
+	assert_false(job.has_tree);
+	assert_int_equal(job.has_text, has_text);
+	assert_true(job.has_expansion);
 }
 
 /* The job "r" of two nodes is refused and has to go on; a third node comes when it is corrected. */
@@ -235,7 +236,7 @@ static void test_bodies__refused_when_evicted(void **state)
 	bodies_refuse_evicted(&sim, true);
 	sim_delete(&sim, "r");
 	sim_wait(&sim, 60);
-	assert_int_equal(sim.engine->trees.text_bytes, 0);
+	assert_int_equal(snapshot_engine(sim.engine).text_bytes, 0);
 }
 
 /* Likewise one that is large: nothing but its name and its replica types were kept. */

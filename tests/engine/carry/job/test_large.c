@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/entry.h"
+#include "engine/carry/fair/share.h"
+#include "engine/carry/job/tree_state.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 
 #define JOBS 12
 
@@ -30,9 +32,12 @@ static const char *job_name(int i, char name[32])
 
 static void step(struct sim *sim)
 {
+	struct snapshot_engine after;
+
 	rh_engine_step(sim->engine, sim->now);
-	assert_in_range(sim->engine->trees.bytes, 0, 2 * RH_TREES_BYTES);
-	assert_in_range(sim->engine->creates.bytes, 0, 2 * RH_SHARE_CREATE_BYTES);
+	after = snapshot_engine(sim->engine);
+	assert_in_range(after.tree_bytes, 0, 2 * RH_TREES_BYTES);
+	assert_in_range(after.create_bytes, 0, 2 * RH_SHARE_CREATE_BYTES);
 }
 
 /* One delivery at a time, so that what is in memory is looked at between all of them. */
@@ -71,14 +76,16 @@ static void assert_all(const struct sim *sim, const char *format)
 static void test_large__trees_are_bounded_by_bytes(void **state)
 {
 	auto_sim sim = {0};
+	struct snapshot_engine rest;
 
 	(void)state;
 	open_large_jobs(&sim);
 	assert_all(&sim, "Created | worker-0 Pending");
-	assert_int_equal(sim.engine->trees.waiting.count, 0);
+	assert_int_equal(snapshot_engine(sim.engine).tree_waiters, 0);
 	rh_engine_rest(sim.engine);
-	assert_int_equal(sim.engine->trees.bytes, 0);
-	assert_int_equal(sim.engine->trees.text_bytes, 0); /* large texts are not kept either */
+	rest = snapshot_engine(sim.engine);
+	assert_int_equal(rest.tree_bytes, 0);
+	assert_int_equal(rest.text_bytes, 0); /* large texts are not kept either */
 }
 
 /* All change at once, as when a tenant annotates them. */
@@ -106,7 +113,7 @@ static void test_large__all_go_on(void **state)
 	}
 	settle_slowly(&sim);
 	assert_all(&sim, "Created Succeeded | worker-0 Succeeded");
-	assert_int_equal(sim.engine->trees.bytes, 0);
+	assert_int_equal(snapshot_engine(sim.engine).tree_bytes, 0);
 }
 
 /* A changed spec is detected although nothing of the old one was kept, and so is an unchanged one. */
@@ -123,7 +130,7 @@ static void test_large__an_edit_is_seen(void **state)
 	rh_engine_rest(sim.engine);
 	sim_delete(&sim, "large01");
 	settle_slowly(&sim);
-	assert_int_equal(rh_map_size(sim.engine->entries), JOBS - 1);
+	assert_int_equal(snapshot_engine(sim.engine).jobs, JOBS - 1);
 }
 
 static void test_large__one_that_is_too_large_is_refused(void **state)
@@ -143,7 +150,7 @@ static void test_large__one_that_is_too_large_is_refused(void **state)
 	assert_non_null(strstr(message, "spec: Too long: the parsed job takes "));
 	assert_non_null(strstr(message, " bytes of memory and may take 8388608"));
 	rh_engine_rest(sim.engine);
-	assert_int_equal(sim.engine->trees.bytes, 0);
+	assert_int_equal(snapshot_engine(sim.engine).tree_bytes, 0);
 	/* it stays refused after a start, and nothing more is written */
 	sim_kill(&sim);
 	sim_start(&sim);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 
 #define JOBS 80
 
@@ -36,17 +36,16 @@ static void open_jobs(struct sim *sim)
 /* Entries that have a tree; the others have a text. */
 static size_t count_trees(const struct sim *sim)
 {
-	size_t cursor = 0, count = 0;
-	void *value;
+	static struct snapshot_job jobs[JOBS];
+	size_t known = snapshot_jobs(sim->engine, jobs, JOBS);
+	size_t count = 0;
 
-	while (rh_map_next(sim->engine->entries, &cursor, NULL, &value)) {
-		const struct rh_entry *entry = value;
-
-		assert_true(entry->tree.present == (entry->job != NULL));
-		assert_true(entry->job || (entry->tree.text && !entry->ledger && !entry->bodies.builder));
-		count += entry->job != NULL;
+	for (size_t i = 0; i < known; i++) {
+		assert_true(jobs[i].is_cached == jobs[i].has_tree);
+		assert_true(jobs[i].has_tree || (jobs[i].has_text && !jobs[i].has_ledger && !jobs[i].has_builder));
+		count += jobs[i].has_tree;
 	}
-	assert_int_equal(count, sim->engine->trees.count);
+	assert_int_equal(count, snapshot_engine(sim->engine).trees);
 	return count;
 }
 
@@ -111,9 +110,9 @@ static void test_trees__after_a_burst_few_keep_their_trees(void **state)
 	for (int i = 0; i < JOBS; i++)
 		sim_create(&sim, sim_new_job(job_name(i, name), "Worker=OnFailure", NULL, NULL));
 	rh_memory_store_drain(sim.store);
-	assert_int_equal(sim.engine->trees.count, 64);
+	assert_int_equal(snapshot_engine(sim.engine).trees, 64);
 	rh_engine_step(sim.engine, sim.now); /* now each has a write in flight */
-	assert_int_equal(sim.engine->trees.count, JOBS);
+	assert_int_equal(snapshot_engine(sim.engine).trees, JOBS);
 	while (rh_engine_busy(sim.engine)) {
 		while (rh_memory_store_pump(sim.store, 0))
 			continue;
@@ -138,7 +137,7 @@ static void test_trees__an_edit_is_seen(void **state)
 	sim_delete(&sim, "job001");
 	sim_settle(&sim);
 	assert_null(sim_job(&sim, "job001"));
-	assert_int_equal(rh_map_size(sim.engine->entries), JOBS - 1);
+	assert_int_equal(snapshot_engine(sim.engine).jobs, JOBS - 1);
 	(void)count_trees(&sim);
 }
 

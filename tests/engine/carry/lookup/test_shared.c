@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/entry.h"
+#include "engine/carry/lookup/shared.h"
 #include "engine/carry/sim.h"
+#include "engine/carry/snapshot.h"
 
 #define JOBS 1000
 /* Every tenth job names another runtime. */
@@ -110,7 +111,7 @@ static void test_shared__each_is_read_once(void **state)
 	assert_int_equal(gate.reads, 2);
 	assert_string_equal(shared_image(&sim, "j001-node-0"), "blue");
 	assert_string_equal(shared_image(&sim, "j000-node-0"), "green");
-	assert_int_equal(rh_map_size(sim.engine->looked_up), 2);
+	assert_int_equal(snapshot_engine(sim.engine).lookups, 2);
 	sim_wait(&sim, 600);
 	assert_int_equal(gate.reads, 2);
 }
@@ -179,14 +180,14 @@ static void test_shared__jobs_go(void **state)
 	sim_settle(&sim);
 	sim_delete(&sim, "j000");
 	sim_settle(&sim);
-	assert_int_equal(rh_map_size(sim.engine->looked_up), 1);
+	assert_int_equal(snapshot_engine(sim.engine).lookups, 1);
 	sim_patch(&sim, "j001", "{'spec':{'runtimeRef':{'name':'jax'}}}");
 	sim_settle(&sim);
-	assert_int_equal(rh_map_size(sim.engine->looked_up), 1);
+	assert_int_equal(snapshot_engine(sim.engine).lookups, 1);
 	sim_delete(&sim, "j001");
 	sim_settle(&sim);
-	assert_int_equal(rh_map_size(sim.engine->looked_up), 0);
-	assert_int_equal(sim.engine->looked_up_bytes, 0);
+	assert_int_equal(snapshot_engine(sim.engine).lookups, 0);
+	assert_int_equal(snapshot_engine(sim.engine).lookup_bytes, 0);
 }
 
 /* No answer: all jobs wait, and one of them asks again. */
@@ -260,7 +261,7 @@ static void test_shared__bytes(void **state)
 	}
 	assert_int_equal(gate.reads, 12);
 	rh_engine_rest(sim.engine);
-	assert_in_range(sim.engine->looked_up_bytes, 1, RH_SHARED_BYTES);
+	assert_in_range(snapshot_engine(sim.engine).lookup_bytes, 1, RH_SHARED_BYTES);
 	for (int i = 0; i < 12; i++) {
 		snprintf(name, sizeof(name), "j%03d", i);
 		sim_patch(&sim, name, "{'spec':{'trainer':{'numNodes':2}}}");

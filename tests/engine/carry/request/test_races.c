@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "base/os/clock.h"
-#include "engine/carry/entry.h"
 #include "engine/carry/sim.h"
-#include "engine/carry/watch.h"
+#include "engine/carry/snapshot.h"
 #include "job/values/names.h"
 
 /* A store that delays the outcome of one request. */
@@ -84,7 +83,7 @@ static void start_late(struct sim *sim, struct late *late, enum rh_verb verb, co
 
 	*late = (struct late){
 		.face = {.watch = late_watch, .unwatch = late_unwatch, .submit = late_submit, .cancel = late_cancel},
-		.inner = rh_memory_store_face(sim->store),
+		.inner = sim_store(sim),
 		.verb = verb,
 		.name = name};
 	sim->options.host = sim->host;
@@ -105,13 +104,13 @@ static void create(struct sim *sim, const char *replicas)
 	sim_settle(sim);
 }
 
-static struct rh_entry *only_entry(const struct sim *sim)
+/* @return the first worker of the job "j" as the engine knows it; it does */
+static struct snapshot_child worker(const struct sim *sim)
 {
-	size_t cursor = 0;
-	void *entry = NULL;
+	struct snapshot_child pod;
 
-	assert_true(rh_map_next(sim->engine->entries, &cursor, NULL, &entry));
-	return entry;
+	assert_true(snapshot_pod(sim->engine, "j-worker-0", &pod));
+	return pod;
 }
 
 static void test_races__a_pod_may_run_before_its_create_is_answered(void **state)
@@ -129,8 +128,7 @@ static void test_races__a_pod_may_run_before_its_create_is_answered(void **state
 	late_deliver(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Running | master-0 Running, worker-0 Running, worker-1 Running");
-	assert_int_equal(((struct rh_cached *)rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"))->pod->phase,
-	                 RH_PHASE_RUNNING);
+	assert_int_equal(worker(&sim).phase, RH_PHASE_RUNNING);
 	assert_false(rh_engine_busy(sim.engine));
 }
 
@@ -138,6 +136,7 @@ static void test_races__a_pod_may_run_before_its_create_is_answered(void **state
 static void test_races__a_pod_may_be_gone_before_its_create_is_answered(void **state)
 {
 	auto_sim sim = {0};
+	struct snapshot_child pod;
 	struct late late;
 
 	(void)state;
@@ -148,7 +147,7 @@ static void test_races__a_pod_may_be_gone_before_its_create_is_answered(void **s
 	sim_delete_pod(&sim, "j-worker-0", 0);
 	rh_memory_store_drain(sim.store);
 	late_deliver(&late);
-	assert_null(rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"));
+	assert_false(snapshot_pod(sim.engine, "j-worker-0", &pod));
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Restarting | worker-0 Pending");
 	sim_assert_no_event(&sim, "Warning Failed");
@@ -209,6 +208,7 @@ static void test_races__a_podgroup_may_be_gone_before_its_create_is_answered(voi
 static void test_races__an_answer_is_seen_before_the_watch(void **state)
 {
 	auto_sim sim = {0};
+	struct snapshot_child pod;
 	size_t creates = 0;
 
 	(void)state;
@@ -224,7 +224,7 @@ static void test_races__an_answer_is_seen_before_the_watch(void **state)
 		if (pending > 0)
 			assert_true(rh_memory_store_pump(sim.store, pending - 1));
 		rh_engine_step(sim.engine, sim.now);
-		creates += rh_map_get(only_entry(&sim)->children.pods, "j-worker-0") != NULL;
+		creates += snapshot_pod(sim.engine, "j-worker-0", &pod);
 	}
 	assert_true(creates > 0);
 	sim_settle(&sim);
@@ -250,7 +250,7 @@ static void test_races__nothing_is_asked_for_twice(void **state)
 	}
 	sim_set_pod(&sim, "j-worker-1", "Running", 0, 0);
 	sim_settle(&sim);
-	assert_int_equal(only_entry(&sim)->inflight.count, 1);
+	assert_int_equal(snapshot_job(sim.engine, "j").requests, 1);
 	late_deliver(&late);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created | worker-0 Pending");
@@ -280,8 +280,8 @@ static void test_races__a_job_may_be_gone_before_its_writes_are_answered(void **
 			late_deliver(&late);
 		rh_json_free(late.object);
 		sim_settle(&sim);
-		assert_int_equal(rh_map_size(sim.engine->entries), 0);
-		assert_int_equal(sim.engine->requests, 0);
+		assert_int_equal(snapshot_engine(sim.engine).jobs, 0);
+		assert_int_equal(snapshot_engine(sim.engine).requests, 0);
 		sim_assert_no_event(&sim, "Warning");
 		if (rows[i].verb == RH_VERB_CREATE)
 			sim_assert_no_event(&sim, "Normal SuccessfulCreatePod");
@@ -318,22 +318,16 @@ static void test_races__what_is_overtaken_is_not_carried_out(void **state)
 	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
 	sim_settle(&sim);
 	late_deliver(&late);
-	assert_int_equal(only_entry(&sim)->inflight.count, 0);
+	assert_int_equal(snapshot_job(sim.engine, "j").requests, 0);
 	sim_settle(&sim);
 	sim_assert(&sim, "j", "Created Suspended | ");
 	sim_assert_no_event(&sim, "Warning Failed");
 }
 
-/* Deliver an event to a watch of the engine, as a store would. */
-static void deliver(const struct sim *sim, bool job, enum rh_watch_event event, struct rh_json *object)
+/* Deliver an event about @p object, which is taken. */
+static void deliver(const struct sim *sim, enum rh_watch_event event, struct rh_json *object)
 {
-	struct rh_engine_watch *watch = sim->engine->watches;
-
-	while (watch && (job ? !watch->kind || strcmp(watch->kind->kind->kind, "PyTorchJob") != 0
-	                     : watch->kind || watch->what != RH_WATCHED_PODS))
-		watch = watch->next;
-	assert_non_null(watch);
-	rh_watch_on_event(watch, event, object);
+	sim_deliver(sim, rh_json_string_at(object, "kind"), event, object);
 	rh_json_free(object);
 }
 
@@ -355,27 +349,25 @@ static void test_races__old_events_change_nothing(void **state)
 	auto_sim sim = {0};
 	rh_auto_free char *job_uid = NULL;
 	rh_auto_free char *pod_uid = NULL;
-	const struct rh_cached *cached;
 
 	(void)state;
 	sim_open(&sim, false);
 	sim_start(&sim);
 	create(&sim, "Worker=OnFailure");
-	job_uid = rh_strdup(only_entry(&sim)->uid);
+	job_uid = rh_strdup(snapshot_job(sim.engine, "j").uid);
 	pod_uid = rh_strdup(rh_json_string_at(sim_pod(&sim, "j-worker-0"), "metadata.uid"));
 	for (size_t i = 0; i < 2; i++) {
-		deliver(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "1", uids[i]));
-		assert_string_equal(only_entry(&sim)->uid, job_uid);
-		assert_string_not_equal(only_entry(&sim)->job->resource_version, "1");
-		deliver(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "1", uids[i]));
-		cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
-		assert_string_equal(cached->pod->uid, pod_uid);
-		assert_string_not_equal(cached->pod->resource_version, "1");
+		deliver(&sim, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "1", uids[i]));
+		assert_string_equal(snapshot_job(sim.engine, "j").uid, job_uid);
+		assert_string_not_equal(snapshot_job(sim.engine, "j").version, "1");
+		deliver(&sim, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "1", uids[i]));
+		assert_string_equal(worker(&sim).uid, pod_uid);
+		assert_string_not_equal(worker(&sim).version, "1");
 	}
-	deliver(&sim, false, RH_WATCH_DELETED, as_version(sim_pod(&sim, "j-worker-0"), "1", "another"));
-	assert_non_null(rh_map_get(only_entry(&sim)->children.pods, "j-worker-0"));
-	deliver(&sim, true, RH_WATCH_DELETED, as_version(sim_job(&sim, "j"), "1", "another"));
-	assert_string_equal(only_entry(&sim)->uid, job_uid);
+	deliver(&sim, RH_WATCH_DELETED, as_version(sim_pod(&sim, "j-worker-0"), "1", "another"));
+	(void)worker(&sim);
+	deliver(&sim, RH_WATCH_DELETED, as_version(sim_job(&sim, "j"), "1", "another"));
+	assert_string_equal(snapshot_job(sim.engine, "j").uid, job_uid);
 	assert_int_equal(rh_memory_store_pending(sim.store), 0);
 }
 
@@ -383,38 +375,43 @@ static void test_races__old_events_change_nothing(void **state)
 static void test_races__versions_may_be_anything(void **state)
 {
 	auto_sim sim = {0};
-	const struct rh_cached *cached;
 
 	(void)state;
 	sim_open(&sim, false);
 	sim_start(&sim);
 	create(&sim, "Worker=OnFailure");
-	deliver(&sim, false, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "b-7", NULL));
-	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
-	assert_string_equal(cached->pod->resource_version, "b-7");
-	deliver(&sim, true, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "a", NULL));
-	assert_string_equal(only_entry(&sim)->job->resource_version, "a");
+	deliver(&sim, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "b-7", NULL));
+	assert_string_equal(worker(&sim).version, "b-7");
+	deliver(&sim, RH_WATCH_MODIFIED, as_version(sim_job(&sim, "j"), "a", NULL));
+	assert_string_equal(snapshot_job(sim.engine, "j").version, "a");
+}
+
+static bool deny_delete(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome, bool *ret_apply)
+{
+	(void)arg;
+	*ret_outcome = (struct rh_outcome){.code = RH_OUTCOME_DENIED, .message = "no"};
+	*ret_apply = false;
+	return request->verb == RH_VERB_DELETE;
 }
 
 static void test_races__a_stopping_pod_that_changes_is_still_stopping(void **state)
 {
 	auto_sim sim = {0};
-	struct rh_cached *cached;
-	struct rh_json *pod;
+	struct late late;
 
 	(void)state;
-	sim_open(&sim, false);
-	sim_start(&sim);
+	open_late(&sim, &late, RH_VERB_DELETE, "j-worker-0");
+	rh_memory_store_set_gate(sim.store, deny_delete, NULL);
 	create(&sim, "Worker=OnFailure");
-	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
-	rh_cached_set_stopping(cached, true);
-	assert_true(cached->pod->deleting);
-	pod = as_version(sim_pod(&sim, "j-worker-0"), "99999", NULL);
-	deliver(&sim, false, RH_WATCH_MODIFIED, pod);
-	cached = rh_map_get(only_entry(&sim)->children.pods, "j-worker-0");
-	assert_true(cached->pod->deleting);
-	rh_cached_set_stopping(cached, false);
-	assert_false(cached->pod->deleting);
+	sim_patch(&sim, "j", "{'spec':{'runPolicy':{'suspend':true}}}");
+	sim_settle(&sim);
+	assert_true(late.answered);
+	assert_true(worker(&sim).deleting);
+	deliver(&sim, RH_WATCH_MODIFIED, as_version(sim_pod(&sim, "j-worker-0"), "99999", NULL));
+	assert_string_equal(worker(&sim).version, "99999");
+	assert_true(worker(&sim).deleting);
+	late_deliver(&late);
+	assert_false(worker(&sim).deleting);
 }
 
 int main(void)

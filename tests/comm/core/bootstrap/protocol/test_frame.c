@@ -54,8 +54,8 @@ static void test_frame__heads(void **state)
 		int32_t result;
 	} rows[] = {
 		{"kind 0", 0, 0, RH_COMM_EINVAL},
-		{"the last kind", RH_COMM_FRAME_STALLED, 0, 1},
-		{"one more", RH_COMM_FRAME_STALLED + 1, 0, RH_COMM_EINVAL},
+		{"the last kind", RH_COMM_FRAME_PACE, 0, 1},
+		{"one more", RH_COMM_FRAME_PACE + 1, 0, RH_COMM_EINVAL},
 		{"the longest", RH_COMM_FRAME_PUT, RH_COMM_FRAME_MAX, 0},
 		{"too long", RH_COMM_FRAME_PUT, RH_COMM_FRAME_MAX + 1, RH_COMM_EINVAL},
 		{"all ones", UINT32_MAX, UINT32_MAX, RH_COMM_EINVAL},
