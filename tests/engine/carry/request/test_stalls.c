@@ -24,7 +24,7 @@ struct stalls {
 	/* Of evictions: how many were tried, and how they are answered; OK: by the store. */
 	size_t evictions;
 	struct rh_outcome eviction;
-	/* Once the ledger notes an eviction, the engine is told that nobody waits. */
+	/* Nobody waits any more once the ledger notes an eviction. */
 	bool over;
 };
 
