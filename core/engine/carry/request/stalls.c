@@ -188,7 +188,8 @@ void rh_stalls_evict(struct rh_entry *entry, const struct rh_plan *plan)
 		.uid = plan->evict_uid,
 	};
 
-	if (!plan->evict_pod || stalls->evict)
+	/* the ranks may have gone on while the ledger was written */
+	if (!plan->evict_pod || !stalls->text || stalls->evict)
 		return;
 	stalls->tried = stalls->seen;
 	stalls->evict_pod = rh_strdup(plan->evict_pod);

@@ -4,6 +4,7 @@
 
 #include "base/os/clock.h"
 #include "engine/carry/sim.h"
+#include "engine/missing.h"
 #include "engine/plan.h"
 
 #define REPORT \
@@ -23,6 +24,8 @@ struct stalls {
 	/* Of evictions: how many were tried, and how they are answered; OK: by the store. */
 	size_t evictions;
 	struct rh_outcome eviction;
+	/* Nobody waits any more once the ledger notes an eviction. */
+	bool over;
 };
 
 static const char *stalls_text(void *arg, const struct rh_request *request)
@@ -34,11 +37,26 @@ static const char *stalls_text(void *arg, const struct rh_request *request)
 	return stalls->log;
 }
 
+/* Nobody waits any more once the ledger is written that notes an eviction. */
+static void stalls_go_on(struct stalls *stalls, const struct rh_request *request)
+{
+	const struct rh_missing_report none = {.text = NULL, .address = "", .rank = -1};
+	const struct rh_kind *kind = rh_host_kind(stalls->sim.host, "kubeflow.org/v1", "PyTorchJob", NULL);
+	rh_auto_free char *text = rh_json_text(request->body);
+
+	if (!strstr(text, "stalled/"))
+		return;
+	stalls->log = "";
+	rh_engine_note_missing(stalls->sim.engine, kind, "default", "j", &none, stalls->sim.now);
+}
+
 static bool stalls_gate(void *arg, const struct rh_request *request, struct rh_outcome *ret_outcome, bool *ret_apply)
 {
 	struct stalls *stalls = arg;
 
 	*ret_apply = false;
+	if (stalls->over && request->verb == RH_VERB_PATCH)
+		stalls_go_on(stalls, request);
 	if (request->verb == RH_VERB_EVICT) {
 		assert_string_equal(request->name, "j-worker-1");
 		stalls->evictions++;
@@ -278,6 +296,36 @@ static void test_stalls__ranks_that_go_on_cancel(void **state)
 	}
 }
 
+static void test_stalls__another_rank_begins_anew(void **state)
+{
+	struct stalls stalls;
+
+	(void)state;
+	stalls_begin(&stalls, "{'roundhouse.dev/stalls':'evict'}");
+	stalls.log = "rh_comm: rank 1 has waited 12 s in barrier; it waited for rank 1 at 10.0.0.1 (has not posted it)\n";
+	sim_wait(&stalls.sim, PAUSE + 20);
+	stalls.log = NAMED;
+	sim_wait(&stalls.sim, PAUSE + 50);
+	assert_int_equal(stalls.evictions, 0);
+	sim_wait(&stalls.sim, 20);
+	assert_int_equal(stalls.evictions, 1);
+	sim_close(&stalls.sim);
+}
+
+/* The ranks go on while the ledger is written, before the eviction is sent. */
+static void test_stalls__nothing_is_sent_for_a_report_that_is_over(void **state)
+{
+	struct stalls stalls;
+
+	(void)state;
+	stalls_begin(&stalls, "{'roundhouse.dev/stalls':'evict','roundhouse.dev/stalls-after':'0s'}");
+	stalls.over = true;
+	sim_wait(&stalls.sim, 10 * PAUSE);
+	assert_int_equal(stalls.evictions, 0);
+	assert_null(strstr(stalls_ledger(&stalls), "stalled"));
+	sim_close(&stalls.sim);
+}
+
 static void test_stalls__a_budget_delays_an_eviction(void **state)
 {
 	struct stalls stalls;
@@ -340,6 +388,8 @@ int main(void)
 		cmocka_unit_test(test_stalls__restart_all),
 		cmocka_unit_test(test_stalls__evict_one),
 		cmocka_unit_test(test_stalls__ranks_that_go_on_cancel),
+		cmocka_unit_test(test_stalls__another_rank_begins_anew),
+		cmocka_unit_test(test_stalls__nothing_is_sent_for_a_report_that_is_over),
 		cmocka_unit_test(test_stalls__a_budget_delays_an_eviction),
 		cmocka_unit_test(test_stalls__a_right_to_evict_that_is_missing),
 		cmocka_unit_test(test_stalls__come_and_go),
