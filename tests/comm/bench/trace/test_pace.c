@@ -13,6 +13,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "random.h"
 #include "roundhouse/comm.h"
 
 #define WORLD_MOST 64
@@ -27,7 +28,7 @@ struct job {
 	double hiccup;  /* once in 200 steps a rank takes so much longer */
 	double link;    /* time of a chunk over the link to rank `behind`; over the others 0.001 */
 	int32_t behind; /* the rank behind the slow link; none: RH_COMM_NO_RANK */
-	unsigned seed;
+	uint64_t seed;
 };
 
 /* The clock of each rank, between steps. */
@@ -37,16 +38,11 @@ struct world {
 	double periods[STEPS];
 };
 
-static double chance(unsigned *seed)
-{
-	return (double)rand_r(seed) / RAND_MAX;
-}
-
 static double computes(struct job *job, int32_t rank)
 {
-	double time = 1 + (rank == job->slow ? job->more : 0) + job->jitter * chance(&job->seed);
+	double time = 1 + (rank == job->slow ? job->more : 0) + job->jitter * test_random_part(&job->seed);
 
-	return job->hiccup > 0 && rand_r(&job->seed) % 200 == 0 ? time + job->hiccup : time;
+	return job->hiccup > 0 && test_random_below(&job->seed, 200) == 0 ? time + job->hiccup : time;
 }
 
 /* A ring: in each of 2 (n - 1) rounds each rank waits for the chunk of the one before it. */
@@ -97,14 +93,11 @@ static void test_pace__a_rank_with_a_tenth_more_is_named_within_50_steps(void **
 	(void)state;
 	for (size_t i = 0; i < 15 * 100; i++) {
 		struct world world = {.now = {0}};
-		struct job job = {.world = worlds[i % 5],
-		                  .more = 0.1,
-		                  .jitter = jitters[i / 5 % 3],
-		                  .behind = RH_COMM_NO_RANK,
-		                  .seed = (unsigned)i};
+		struct job job = {
+			.world = worlds[i % 5], .more = 0.1, .jitter = jitters[i / 5 % 3], .behind = RH_COMM_NO_RANK, .seed = i};
 		struct rh_pace pace;
 
-		job.slow = rand_r(&job.seed) % job.world;
+		job.slow = (int32_t)test_random_below(&job.seed, (uint32_t)job.world);
 		pace = run(&job, &world);
 		if (pace.late != job.slow)
 			fail_msg("world %d, jitter %g: rank %d is slow, %d named", (int)job.world, job.jitter, (int)job.slow,
@@ -121,14 +114,11 @@ static void test_pace__a_slow_link_is_no_slow_rank(void **state)
 	(void)state;
 	for (size_t i = 0; i < 400; i++) {
 		struct world world = {.now = {0}};
-		struct job job = {.world = 2 + (int32_t)(i % 7),
-		                  .slow = RH_COMM_NO_RANK,
-		                  .jitter = 0.1,
-		                  .link = links[i % 4],
-		                  .seed = (unsigned)i};
+		struct job job = {
+			.world = 2 + (int32_t)(i % 7), .slow = RH_COMM_NO_RANK, .jitter = 0.1, .link = links[i % 4], .seed = i};
 		struct rh_pace pace;
 
-		job.behind = rand_r(&job.seed) % job.world;
+		job.behind = (int32_t)test_random_below(&job.seed, (uint32_t)job.world);
 		/* the first step is not like the others */
 		(void)run(&job, &world);
 		pace = run(&job, &world);
@@ -150,7 +140,7 @@ static void test_pace__jitter_names_nobody_in_100000_steps(void **state)
 		                  .jitter = jitters[row % 4],
 		                  .hiccup = row < 4 ? 0 : 20,
 		                  .behind = RH_COMM_NO_RANK,
-		                  .seed = (unsigned)row};
+		                  .seed = row};
 
 		for (int steps = 0; steps < 100000; steps += STEPS) {
 			struct rh_pace pace = run(&job, &world);
@@ -165,7 +155,7 @@ static void test_pace__jitter_names_nobody_in_100000_steps(void **state)
 static void test_pace__a_rank_that_comes_early_names_nobody(void **state)
 {
 	(void)state;
-	for (unsigned seed = 0; seed < 100; seed++) {
+	for (uint64_t seed = 0; seed < 100; seed++) {
 		struct world world = {.now = {0}};
 		struct job job = {.world = 4, .more = -0.5, .jitter = 0.05, .behind = RH_COMM_NO_RANK, .seed = seed};
 
