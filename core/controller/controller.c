@@ -306,7 +306,7 @@ static bool controller_is_drained(const struct rh_controller *controller)
 	if (!controller->store)
 		return true;
 	rh_kube_store_load(controller->store, &load);
-	return load.flying + load.waiting == 0;
+	return load.in_flight + load.waiting == 0;
 }
 
 /* All responses arrived: release the Lease, so that another instance need not wait for its expiry. */
