@@ -89,7 +89,7 @@ static const struct metrics_family metrics_families[RH_METRICS] = {
                             metrics_call},
 	[RH_METRIC_API_WAITING] =
 		{"roundhouse_api_waiting", "Requests that wait for the window", METRICS_GAUGE, {NULL}, NULL},
-	[RH_METRIC_API_FLYING] =
+	[RH_METRIC_API_IN_FLIGHT] =
 		{"roundhouse_api_in_flight", "Requests in flight, watches excepted", METRICS_GAUGE, {NULL}, NULL},
 	[RH_METRIC_API_WINDOW] =
 		{"roundhouse_api_window", "How many requests may be in flight", METRICS_GAUGE, {NULL}, NULL},

@@ -33,7 +33,7 @@ enum rh_metric {
 	RH_METRIC_API_REQUESTS,      /**< verb, resource, code */
 	RH_METRIC_API_TIME,          /**< verb, resource; histogram */
 	RH_METRIC_API_WAITING,       /**< gauge, no label */
-	RH_METRIC_API_FLYING,        /**< gauge, no label */
+	RH_METRIC_API_IN_FLIGHT,     /**< gauge, no label */
 	RH_METRIC_API_WINDOW,        /**< gauge, no label */
 	RH_METRIC_WATCHES,           /**< gauge, no label */
 	RH_METRIC_WATCHED_OBJECTS,   /**< gauge, no label */

@@ -48,7 +48,7 @@ void rh_controller_measure(const struct rh_controller *controller)
 	rh_metrics_set(metrics, RH_METRIC_QUEUE_DEPTH, queue, (double)engine.due);
 	rh_metrics_set(metrics, RH_METRIC_JOBS, NULL, (double)engine.jobs);
 	rh_metrics_set(metrics, RH_METRIC_API_WAITING, NULL, (double)store.waiting);
-	rh_metrics_set(metrics, RH_METRIC_API_FLYING, NULL, (double)store.flying);
+	rh_metrics_set(metrics, RH_METRIC_API_IN_FLIGHT, NULL, (double)store.in_flight);
 	rh_metrics_set(metrics, RH_METRIC_API_WINDOW, NULL, (double)store.window);
 	rh_metrics_set(metrics, RH_METRIC_WATCHES, NULL, (double)store.watches);
 	rh_metrics_set(metrics, RH_METRIC_WATCHED_OBJECTS, NULL, (double)store.kept);
@@ -93,7 +93,7 @@ static int state_add_parts(const struct rh_controller *controller, struct rh_jso
 		return RH_ENOMEM;
 	return state_add(out, "store",
 	                 (const struct state_row[]){{"waiting", (int64_t)store.waiting},
-	                                            {"inFlight", (int64_t)store.flying},
+	                                            {"inFlight", (int64_t)store.in_flight},
 	                                            {"window", (int64_t)store.window},
 	                                            {"watches", (int64_t)store.watches},
 	                                            {"objects", (int64_t)store.kept},

@@ -158,7 +158,7 @@ bool rh_work_is_drained(const struct rh_controller *controller)
 	if (!controller->store)
 		return true;
 	rh_kube_store_load(controller->store, &load);
-	return load.flying + load.waiting == 0;
+	return load.in_flight + load.waiting == 0;
 }
 
 static void work_watch_ready(struct rh_controller *controller)

@@ -735,10 +735,10 @@ template <class... Kinds> class Operations
 			return std::int32_t{kind.judge(seen, made) == Judgement::core ? RH_DEFAULT : RH_OK};
 		});
 	}
-	static std::int32_t make(void *self, const rh_view *view, const rh_made *wanted, rh_reply *reply) noexcept
+	static std::int32_t make(void *self, const rh_view *view, const rh_made *request, rh_reply *reply) noexcept
 	{
-		return answer<Made>(self, view, reply, [wanted](const Kind &kind, const View &seen, Made &made) {
-			kind.make(seen, *wanted, made);
+		return answer<Made>(self, view, reply, [request](const Kind &kind, const View &seen, Made &made) {
+			kind.make(seen, *request, made);
 			return std::int32_t{RH_OK};
 		});
 	}

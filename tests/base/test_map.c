@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/support.h"
+#include "random.h"
 
 static void test_map__empty(void **state)
 {
@@ -146,18 +147,16 @@ static void test_map__behaves_as_a_model(void **state)
 	rh_auto(map) map = rh_map_new();
 	int values[512];
 	bool present[512] = {false};
-	unsigned random = 12345;
+	uint64_t seed = 12345;
 	size_t size = 0;
 
 	(void)state;
 	for (int step = 0; step < 50000; step++) {
 		char name[16];
-		unsigned n;
+		uint32_t n = test_random_below(&seed, 512);
 
-		random = random * 1103515245u + 12345u;
-		n = (random >> 16) % 512;
 		snprintf(name, sizeof(name), "key-%u", n);
-		if ((random >> 8 & 3) != 0) {
+		if (test_random_below(&seed, 4) != 0) {
 			assert_int_equal(rh_map_set(map, name, &values[n], NULL), 0);
 			size += !present[n];
 			present[n] = true;

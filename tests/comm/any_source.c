@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/any_source.h"
+#include "random.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -96,11 +97,11 @@ static int recv_one(struct rh_comm *comm, int32_t *peer, uint32_t tag, int32_t n
 static int send_many(struct rh_comm *comm)
 {
 	static struct slot aside;
-	unsigned seed = (unsigned)rh_comm_rank(comm);
+	uint64_t seed = (uint64_t)rh_comm_rank(comm);
 	int status = slot_send(comm, TAG_ASIDE, 0, &aside);
 
 	for (int32_t number = 0; number < MESSAGES && status == 0; number++) {
-		for (int i = rand_r(&seed) % 200; i > 0; i--)
+		for (uint32_t i = test_random_below(&seed, 200); i > 0; i--)
 			(void)sched_yield();
 		status = send_one(comm, 0, TAG_MANY, number);
 	}

@@ -15,6 +15,7 @@
 
 #include "comm/reference.h"
 #include "comm/values.h"
+#include "random.h"
 
 #define ROUNDS 120
 #define PENDING 4
@@ -34,30 +35,24 @@ struct trial {
 	struct rh_comm_request *request;
 };
 
-static uint32_t next_number(uint32_t *seed)
-{
-	*seed = *seed * 1664525U + 1013904223U;
-	return *seed >> 8;
-}
-
-static size_t next_count(uint32_t *seed)
+static size_t next_count(uint64_t *seed)
 {
 	static const size_t counts[] = {0, 0, 1, 2, 3, 17, 255, 4099};
-	size_t number = next_number(seed);
+	size_t number = test_random(seed);
 
 	/* longer than a segment, now and then */
 	return number % 40 == 39 ? 70001 : counts[number % 8];
 }
 
-static void choose(struct trial *trial, uint32_t *seed, int32_t world)
+static void choose(struct trial *trial, uint64_t *seed, int32_t world)
 {
-	trial->of.what = RH_COMM_ALL_TO_ALL + (int32_t)(next_number(seed) % 9);
-	trial->of.type = 1 + (int32_t)(next_number(seed) % VALUES_TYPES);
+	trial->of.what = RH_COMM_ALL_TO_ALL + (int32_t)(test_random(seed) % 9);
+	trial->of.type = 1 + (int32_t)(test_random(seed) % VALUES_TYPES);
 	trial->of.reduce =
-		1 + (int32_t)(next_number(seed) % (values_is_float(trial->of.type) ? RH_COMM_PROD : RH_COMM_BXOR));
-	trial->of.root = (int32_t)(next_number(seed) % (uint32_t)world);
+		1 + (int32_t)(test_random(seed) % (values_is_float(trial->of.type) ? RH_COMM_PROD : RH_COMM_BXOR));
+	trial->of.root = (int32_t)(test_random(seed) % (uint32_t)world);
 	trial->of.count = next_count(seed);
-	trial->in_place = next_number(seed) % 3 == 0;
+	trial->in_place = test_random(seed) % 3 == 0;
 	for (int32_t from = 0; from < world; from++) {
 		for (int32_t to = 0; to < world; to++)
 			trial->counts[from][to] = next_count(seed);
@@ -241,7 +236,7 @@ static int compare(const struct rh_comm *comm, const struct trial *trial)
 }
 
 /* Some at once, waited for in the other order. */
-static int try_some(struct rh_comm *comm, uint32_t *seed)
+static int try_some(struct rh_comm *comm, uint64_t *seed)
 {
 	static struct trial trials[PENDING];
 	struct rh_comm_error err = {0};
@@ -266,7 +261,7 @@ int exchanges_seeded(struct rh_comm *comm, const void *arg)
 {
 	int32_t ranks[RANKS_MAX];
 	struct rh_comm *group = NULL;
-	uint32_t seed = 7;
+	uint64_t seed = 7;
 	int status = 0;
 
 	(void)arg;

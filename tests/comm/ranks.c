@@ -201,3 +201,17 @@ void ranks_run(const struct ranks_plan *plan)
 	for (int32_t rank = 0; rank < plan->world; rank++)
 		assert_int_equal(ranks_wait(&ranks, rank), 0);
 }
+
+void ranks_run_worlds(const char *backend, ranks_fn *fn, bool no_shm, int32_t from, int32_t to)
+{
+	for (int32_t world = from; world <= to; world++) {
+		struct ranks_plan plan = {.world = world, .no_shm = no_shm, .backend = backend, .fn = fn, .arg = backend};
+
+		ranks_run(&plan);
+	}
+}
+
+int ranks_check_backend(struct rh_comm *comm, const void *arg)
+{
+	return strcmp(rh_comm_backend_name(comm), arg) == 0 ? 0 : 1;
+}

@@ -55,5 +55,9 @@ void ranks_await_ready(const struct ranks *ranks);
 int ranks_wait(struct ranks *ranks, int32_t rank);
 /** Start them, wait for all, and fail unless all end with 0. */
 void ranks_run(const struct ranks_plan *plan);
+/** ranks_run() for worlds of @p from to @p to ranks; @p fn gets the name of the backend, which may be NULL: native. */
+void ranks_run_worlds(const char *backend, ranks_fn *fn, bool no_shm, int32_t from, int32_t to);
+/** A ranks_fn: the world has the backend that @p arg names. */
+int ranks_check_backend(struct rh_comm *comm, const void *arg);
 
 #endif

@@ -69,7 +69,7 @@ static int pin_compare(const struct dirent **a, const struct dirent **b)
 }
 
 /* A list that leaves plugins out goes on to do so. The first file of a name is the one that is loaded. */
-static bool pin_is_wanted(const struct pin *pin, const char *name)
+static bool pin_is_new(const struct pin *pin, const char *name)
 {
 	const struct rh_allow *allow = &pin->config->plugin_allow;
 
@@ -83,7 +83,7 @@ static int pin_found(struct pin *pin, const char *folder, const char *file, stru
 
 	if (!name)
 		return rh_fail_oom(err);
-	return pin_is_wanted(pin, name) ? pin_file(pin, path, err) : 0;
+	return pin_is_new(pin, name) ? pin_file(pin, path, err) : 0;
 }
 
 static int pin_folder(struct pin *pin, const char *folder, struct rh_error *err)

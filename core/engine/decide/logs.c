@@ -20,7 +20,7 @@ struct logs_list {
 		until; /* when none is asked for any more: as long as the first one is awaited; RH_NEVER: none was asked for */
 };
 
-static bool logs_is_wanted(const struct rh_pod *pod)
+static bool logs_is_needed(const struct rh_pod *pod)
 {
 	return pod->output_unknown && pod->log_until == 0 && !pod->deleting && *pod->uid;
 }
@@ -47,7 +47,7 @@ static bool logs_collect(struct rh_decision *decision, struct logs_list *list)
 	for (size_t place = 0; place < rh_decision_places(decision); place++) {
 		const struct rh_pod *pod = rh_decide_may_be_fault(decision, place) ? decision->pods[place] : NULL;
 
-		if (pod && logs_is_wanted(pod))
+		if (pod && logs_is_needed(pod))
 			logs_insert(list, place, pod->failed_at);
 		if (!pod || pod->log_until == 0)
 			continue;

@@ -49,10 +49,10 @@ struct rh_kube_store {
 	struct store_watch *watches;
 	struct rh_turns waiting;
 	struct rh_turns logs; /* of these, requests for logs */
-	size_t flying_logs;
-	struct rh_call_queue flying;
-	size_t flying_bytes; /* weights of these */
-	uint64_t last_id;    /* of requests and watches */
+	size_t logs_in_flight;
+	struct rh_call_queue in_flight;
+	size_t bytes_in_flight; /* weights of these */
+	uint64_t last_id;       /* of requests and watches */
 	uint64_t random;
 	int64_t wake;       /* time of the next step */
 	int64_t refused_at; /* when the credentials were last rejected, monotonic; 0: they are valid */
@@ -263,13 +263,13 @@ static int store_submit(struct rh_store *face, struct rh_request *request, rh_do
 static void store_cancel(struct rh_store *face, uint64_t id)
 {
 	struct rh_kube_store *store = (struct rh_kube_store *)face;
-	struct rh_call *flying = rh_call_find(&store->flying, id);
-	struct rh_call *waiting = flying ? NULL : rh_turns_find(&store->waiting, id);
+	struct rh_call *sent = rh_call_find(&store->in_flight, id);
+	struct rh_call *waiting = sent ? NULL : rh_turns_find(&store->waiting, id);
 
-	if (!flying && !waiting)
+	if (!sent && !waiting)
 		waiting = rh_turns_find(&store->logs, id);
-	if (flying)
-		flying->done = NULL;
+	if (sent)
+		sent->done = NULL;
 	if (waiting) {
 		rh_turns_take(store_turns(store, waiting), waiting);
 		rh_call_free(waiting);
@@ -298,7 +298,7 @@ static void store_note_answer(struct rh_kube_store *store, const struct rh_call 
                               const struct rh_window_answer *answer, int64_t now)
 {
 	if (call->verb == RH_VERB_LOG)
-		store->flying_logs--;
+		store->logs_in_flight--;
 	else
 		rh_window_end(&store->window, answer, now);
 	if (call->verb != RH_VERB_LOG && answer->status == 0)
@@ -321,9 +321,9 @@ static void store_on_done(void *arg, const struct rh_http_response *response)
 		answer.status = 200;
 	answer.retry_after = answer.status == 429 ? outcome.outcome.retry_after : response->retry_after;
 	store_note_answer(store, call, &answer, now);
-	rh_call_remove(&store->flying, call);
+	rh_call_remove(&store->in_flight, call);
 	rh_turns_end(store_turns(store, call), call);
-	store->flying_bytes -= call->weight;
+	store->bytes_in_flight -= call->weight;
 	store_stir(store);
 	store_observe(store,
 	              &(struct rh_kube_call){rh_call_verb(call), call->resource, response->status, now - call->sent_at});
@@ -356,14 +356,14 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 	if (r < 0)
 		return r;
 	rh_turns_send(store_turns(store, call), call);
-	rh_call_append(&store->flying, call);
-	store->flying_bytes += call->weight;
+	rh_call_append(&store->in_flight, call);
+	store->bytes_in_flight += call->weight;
 	call->sent_at = now;
 	if (call->secret)
 		rh_free_secret(rh_take(call->body));
 	rh_free(rh_take(call->body));
 	if (call->verb == RH_VERB_LOG)
-		store->flying_logs++;
+		store->logs_in_flight++;
 	else
 		call->spare = rh_window_send(&store->window, now);
 	return 0;
@@ -372,7 +372,7 @@ static int store_send(struct rh_kube_store *store, struct rh_call *call, int64_t
 /* @return the next request that may be sent, or NULL: then *@p ret_when is when to try again without a response */
 static struct rh_call *store_next(struct rh_kube_store *store, int64_t now, int64_t *ret_when)
 {
-	size_t room = store->flying_bytes < STORE_BYTES ? STORE_BYTES - store->flying_bytes : 0;
+	size_t room = store->bytes_in_flight < STORE_BYTES ? STORE_BYTES - store->bytes_in_flight : 0;
 	bool spare = !rh_window_open(&store->window, false, now, ret_when);
 
 	if (spare && !rh_window_open(&store->window, true, now, ret_when))
@@ -383,7 +383,7 @@ static struct rh_call *store_next(struct rh_kube_store *store, int64_t now, int6
 /* @return the next request for a log, when it may be sent; NULL: none */
 static struct rh_call *store_next_log(struct rh_kube_store *store, int64_t now)
 {
-	if (store->flying_logs >= STORE_LOGS || now < store->window.blocked_until)
+	if (store->logs_in_flight >= STORE_LOGS || now < store->window.blocked_until)
 		return NULL;
 	return rh_turns_next(&store->logs, STORE_BYTES, false);
 }
@@ -433,7 +433,7 @@ void rh_kube_store_load(const struct rh_kube_store *store, struct rh_kube_store_
 {
 	*ret_load = (struct rh_kube_store_load){
 		.waiting = store->waiting.count + store->logs.count,
-		.flying = store->window.flying,
+		.in_flight = store->window.in_flight,
 		.window = (size_t)store->window.size,
 	};
 	for (const struct store_watch *watch = store->watches; watch; watch = watch->next) {
@@ -483,7 +483,7 @@ void rh_kube_store_free(struct rh_kube_store *store)
 	}
 	rh_turns_deinit(&store->waiting);
 	rh_turns_deinit(&store->logs);
-	rh_call_clear(&store->flying, store->options.http);
+	rh_call_clear(&store->in_flight, store->options.http);
 	rh_free(store->namespace_);
 	rh_free(store);
 }

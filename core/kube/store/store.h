@@ -76,11 +76,11 @@ int64_t rh_kube_store_deadline(const struct rh_kube_store *store);
 
 /** Load of a store, for metrics. */
 struct rh_kube_store_load {
-	size_t waiting; /**< requests that wait for the window */
-	size_t flying;  /**< requests in flight */
-	size_t window;  /**< limit of requests in flight */
-	size_t watches; /**< watches that work now */
-	size_t kept;    /**< objects that the watches remember */
+	size_t waiting;   /**< requests that wait for the window */
+	size_t in_flight; /**< requests in flight */
+	size_t window;    /**< limit of requests in flight */
+	size_t watches;   /**< watches that work now */
+	size_t kept;      /**< objects that the watches remember */
 };
 /** Get the load. */
 void rh_kube_store_load(const struct rh_kube_store *store, struct rh_kube_store_load *ret_load);

@@ -12,7 +12,7 @@ struct rh_turns_flow {
 	struct rh_call_queue waiting[RH_WINDOW_CLASSES];
 	uint32_t passed[RH_WINDOW_CLASSES];
 	size_t count;
-	size_t flying;
+	size_t in_flight;
 	char namespace_[];
 };
 
@@ -46,7 +46,7 @@ static void turns_unlink(struct rh_turns *turns, struct rh_turns_flow *flow)
 /* Free a flow without requests. */
 static void turns_reap(struct rh_turns *turns, struct rh_turns_flow *flow)
 {
-	if (flow->count > 0 || flow->flying > 0)
+	if (flow->count > 0 || flow->in_flight > 0)
 		return;
 	(void)rh_map_remove(turns->flows, flow->namespace_);
 	rh_free(flow);
@@ -110,7 +110,7 @@ struct rh_call *rh_turns_next(struct rh_turns *turns, size_t room, bool spare)
 	do {
 		struct rh_call *call = turns_pick(flow);
 
-		if (call->weight <= room && (!spare || flow->flying < TURNS_FEW))
+		if (call->weight <= room && (!spare || flow->in_flight < TURNS_FEW))
 			return call;
 		flow = flow->next;
 	} while (flow != turns->next);
@@ -140,14 +140,14 @@ void rh_turns_send(struct rh_turns *turns, struct rh_call *call)
 	struct rh_turns_flow *flow = turns_find_flow(turns, call);
 
 	turns_take(turns, flow, call);
-	flow->flying++;
+	flow->in_flight++;
 }
 
 void rh_turns_end(struct rh_turns *turns, const struct rh_call *call)
 {
 	struct rh_turns_flow *flow = turns_find_flow(turns, call);
 
-	flow->flying--;
+	flow->in_flight--;
 	turns_reap(turns, flow);
 }
 

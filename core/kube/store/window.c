@@ -49,7 +49,7 @@ static void window_fill(struct rh_window *window, int64_t now)
 
 static bool window_is_full(const struct rh_window *window)
 {
-	return (double)window->flying + 1 > window->size;
+	return (double)window->in_flight + 1 > window->size;
 }
 
 bool rh_window_open(struct rh_window *window, bool spare, int64_t now, int64_t *ret_when)
@@ -94,7 +94,7 @@ bool rh_window_send(struct rh_window *window, int64_t now)
 {
 	bool spare = window_is_full(window);
 
-	window->flying++;
+	window->in_flight++;
 	window->spare += spare;
 	if (window->qps > 0) {
 		window_fill(window, now);
@@ -169,8 +169,8 @@ void rh_window_end(struct rh_window *window, const struct rh_window_answer *answ
 	bool away = answer->status == 0;
 	bool asked = answer->status == 429 || (answer->status == 503 && answer->retry_after > 0);
 
-	if (window->flying > 0)
-		window->flying--;
+	if (window->in_flight > 0)
+		window->in_flight--;
 	if (answer->spare && window->spare > 0)
 		window->spare--;
 	if (away || asked) {

@@ -32,7 +32,7 @@ enum rh_window_class {
 /** The window. Times are monotonic microseconds. Initialized by rh_window_init(); members are read only. */
 struct rh_window {
 	double size;
-	size_t flying;
+	size_t in_flight;
 	size_t spare; /**< of these, sent while the window was full */
 	double qps;   /**< 0: no rate */
 	double burst;

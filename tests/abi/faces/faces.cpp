@@ -201,15 +201,15 @@ class WideJob : public roundhouse::Kind
 	{
 		objects.add(R"({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "wide-token"}})", RH_OBJECT_ONCE, 4);
 	}
-	void make(const roundhouse::View &view, const rh_made &wanted, roundhouse::Made &made) const override
+	void make(const roundhouse::View &view, const rh_made &request, roundhouse::Made &made) const override
 	{
 		std::string text;
 
-		for (std::uint32_t i = 0; i < wanted.random_bytes; i++)
-			text.append(1, static_cast<char>('a' + wanted.random[i] % 26));
+		for (std::uint32_t i = 0; i < request.random_bytes; i++)
+			text.append(1, static_cast<char>('a' + request.random[i] % 26));
 		if (view.boolean("spec.fail"))
-			throw Failure(RH_EINVAL, std::string(wanted.api_version) + " " + wanted.kind + "/" + wanted.name + " of " +
-			                             std::to_string(text.size()) + " letters");
+			throw Failure(RH_EINVAL, std::string(request.api_version) + " " + request.kind + "/" + request.name +
+			                             " of " + std::to_string(text.size()) + " letters");
 		made.give(
 			R"({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "wide-token"}, "stringData": {"a": ")" +
 			text + R"("}})");

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "random.h"
+
 #define BAR "\xe2\x96\x88"
 #define LINE "\xe2\x94\x81"
 
@@ -113,7 +115,7 @@ static void test_progress__who_is_behind(void **state)
 static void test_progress__any_bytes(void **state)
 {
 	static const char pieces[][12] = {"step ", "12/100", "\033[2J", "%|", "| ", "\xff", "<", "Epoch ", "[", "1:", "\n"};
-	uint32_t seed = 7;
+	uint64_t seed = 7;
 
 	(void)state;
 	for (int i = 0; i < 20000; i++) {
@@ -121,10 +123,8 @@ static void test_progress__any_bytes(void **state)
 		rh_auto_str text = {0};
 		rh_auto_str shown = {0};
 
-		for (int k = 0; k < 8; k++) {
-			seed = seed * 1664525 + 1013904223;
-			rh_str_append(&text, pieces[(seed >> 16) % (sizeof(pieces) / sizeof(pieces[0]))]);
-		}
+		for (int k = 0; k < 8; k++)
+			rh_str_append(&text, pieces[test_random_below(&seed, sizeof(pieces) / sizeof(pieces[0]))]);
 		(void)rh_progress_read(&progress, rh_str_text(&text), text.length);
 		rh_progress_append(&progress, &shown);
 		assert_int_equal(strspn(rh_str_text(&shown), "abcdefghijklmnopqrstuvwxyz0123456789/.: kMGTP"), shown.length);

@@ -45,12 +45,6 @@ struct scenario {
 	bool fails; /* init does, in every rank */
 };
 
-static int check_name(struct rh_comm *comm, const void *arg)
-{
-	(void)arg;
-	return strcmp(rh_comm_backend_name(comm), "mpi") == 0 ? 0 : 1;
-}
-
 static int run_all(struct rh_comm *comm, const void *arg)
 {
 	int status = operations_messages(comm, arg);
@@ -214,7 +208,7 @@ static int die(struct rh_comm *comm, const void *arg)
 }
 
 static const struct scenario scenarios[] = {
-	{"name", check_name, false},
+	{"name", ranks_check_backend, false},
 	{"collectives", operations_collectives, false},
 	{"all", run_all, false},
 	{"less", expect_less, false},
@@ -223,7 +217,7 @@ static const struct scenario scenarios[] = {
 	{"abort", abort_all, false},
 	{"many", many_groups, false},
 	{"die", die, false},
-	{"refused", check_name, true},
+	{"refused", ranks_check_backend, true},
 	{"at-once", many_groups_at_once, false},
 	{"too-many", too_many_groups, false},
 };
@@ -241,7 +235,7 @@ static int run_rank(const struct scenario *scenario)
 		(void)fprintf(stderr, "init: %s\n", err.text);
 		return 99;
 	}
-	status = scenario->fails ? 97 : scenario->fn(comm, NULL);
+	status = scenario->fails ? 97 : scenario->fn(comm, "mpi");
 	rh_comm_free(comm);
 	return status;
 }

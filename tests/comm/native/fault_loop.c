@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "random.h"
 #include "roundhouse/comm.h"
 
 #define STEPS 40
@@ -144,7 +145,7 @@ static int32_t job_fault(struct job *job, struct rh_comm *comm, int32_t step)
 static int32_t job_run(struct job *job)
 {
 	bool victim = rh_comm_rank(job->comm) == job->victim;
-	unsigned seed = (unsigned)job->victim * 100 + (unsigned)job->step + (unsigned)rh_comm_rank(job->comm);
+	uint64_t seed = (uint64_t)job->victim * 100 + (uint64_t)job->step + (uint64_t)rh_comm_rank(job->comm);
 	int32_t r = 0;
 
 	if (victim && job_is(job, "link"))
@@ -153,8 +154,7 @@ static int32_t job_run(struct job *job)
 		bool now = victim && step == job->step;
 
 		/* steps of different length: nobody is to be named for that */
-		(void)usleep(job_is(job, "slow") ? COMPUTES + (victim ? COMPUTES_MORE : 0)
-		                                 : (useconds_t)(rand_r(&seed) % 20000));
+		(void)usleep(job_is(job, "slow") ? COMPUTES + (victim ? COMPUTES_MORE : 0) : test_random_below(&seed, 20000));
 		r = now && !job->in_group ? job_fault(job, job->comm, step) : job_step(job, job->comm, step);
 		if (r == 0 && job->group)
 			r = now && job->in_group ? job_fault(job, job->group, step) : job_step(job, job->group, step);

@@ -17,15 +17,6 @@
 
 #include "comm/ranks.h"
 
-static void run_worlds(ranks_fn *fn, bool no_shm, int32_t from, int32_t to)
-{
-	for (int32_t world = from; world <= to; world++) {
-		struct ranks_plan plan = {.world = world, .no_shm = no_shm, .fn = fn};
-
-		ranks_run(&plan);
-	}
-}
-
 static struct rh_comm_op any_op(struct rh_comm *comm, int32_t *data, int32_t *source)
 {
 	bool receives = rh_comm_rank(comm) == 0;
@@ -106,8 +97,8 @@ static int receive_one_more(struct rh_comm *comm, const void *arg)
 static void test_any_source__nobody_is_left_who_could_send(void **state)
 {
 	(void)state;
-	run_worlds(receive_one_more, false, 3, 3);
-	run_worlds(receive_one_more, true, 3, 3);
+	ranks_run_worlds(NULL, receive_one_more, false, 3, 3);
+	ranks_run_worlds(NULL, receive_one_more, true, 3, 3);
 }
 
 /* The group of all but rank 0, which stays: its members leave it, and one of them waits there. */
@@ -141,7 +132,7 @@ static int receive_in_group(struct rh_comm *comm, const void *arg)
 static void test_any_source__nobody_is_left_in_the_group(void **state)
 {
 	(void)state;
-	run_worlds(receive_in_group, false, 4, 4);
+	ranks_run_worlds(NULL, receive_in_group, false, 4, 4);
 }
 
 /* Rank 0 gives up while rank 1 waits for it; who waits for any rank takes no processor meanwhile. */
@@ -168,8 +159,8 @@ static int receive_nothing(struct rh_comm *comm, const void *arg)
 static void test_any_source__nobody_sends_in_time(void **state)
 {
 	(void)state;
-	run_worlds(receive_nothing, false, 2, 2);
-	run_worlds(receive_nothing, true, 3, 3);
+	ranks_run_worlds(NULL, receive_nothing, false, 2, 2);
+	ranks_run_worlds(NULL, receive_nothing, true, 3, 3);
 }
 
 int main(int argc, char **argv)

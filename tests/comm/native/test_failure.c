@@ -19,15 +19,6 @@
 #include "comm/operations.h"
 #include "comm/ranks.h"
 
-static void run_worlds(ranks_fn *fn, bool no_shm, int32_t from, int32_t to)
-{
-	for (int32_t world = from; world <= to; world++) {
-		struct ranks_plan plan = {.world = world, .no_shm = no_shm, .fn = fn};
-
-		ranks_run(&plan);
-	}
-}
-
 /* All-reduces until something ends them; the exit status is the rank that the error names, plus one. */
 static int reduce_for_ever(struct rh_comm *comm, const void *arg)
 {
@@ -304,8 +295,8 @@ static int abort_or_wait(struct rh_comm *comm, const void *arg)
 static void test_failure__an_abort_ends_all(void **state)
 {
 	(void)state;
-	run_worlds(abort_or_wait, false, 2, 3);
-	run_worlds(abort_or_wait, true, 3, 3);
+	ranks_run_worlds(NULL, abort_or_wait, false, 2, 3);
+	ranks_run_worlds(NULL, abort_or_wait, true, 3, 3);
 }
 
 static int wait_too_long(struct rh_comm *comm, const void *arg)
@@ -330,8 +321,8 @@ static int wait_too_long(struct rh_comm *comm, const void *arg)
 static void test_failure__a_time_limit_names_who_was_waited_for(void **state)
 {
 	(void)state;
-	run_worlds(wait_too_long, false, 2, 3);
-	run_worlds(wait_too_long, true, 3, 3);
+	ranks_run_worlds(NULL, wait_too_long, false, 2, 3);
+	ranks_run_worlds(NULL, wait_too_long, true, 3, 3);
 }
 
 /* Rank 1 waits in a group for rank 2, which waits for rank 1 in the world, as rank 0 does. @param arg a pipe: who waits
@@ -406,7 +397,7 @@ static int receive_too_long(struct rh_comm *comm, const void *arg)
 static void test_failure__a_time_limit_of_a_message_names_the_peer(void **state)
 {
 	(void)state;
-	run_worlds(receive_too_long, false, 3, 3);
+	ranks_run_worlds(NULL, receive_too_long, false, 3, 3);
 }
 
 /* Rank 1 leaves; rank 0 wants something of it that never comes. */

@@ -21,38 +21,29 @@
 #include "comm/ranks.h"
 #include "comm/values.h"
 
-static void run_worlds(ranks_fn *fn, bool no_shm, int32_t from, int32_t to)
-{
-	for (int32_t world = from; world <= to; world++) {
-		struct ranks_plan plan = {.world = world, .no_shm = no_shm, .fn = fn};
-
-		ranks_run(&plan);
-	}
-}
-
 static void test_native__collectives_in_shared_memory(void **state)
 {
 	(void)state;
-	run_worlds(operations_collectives, false, 1, 4);
+	ranks_run_worlds(NULL, operations_collectives, false, 1, 4);
 }
 
 static void test_native__collectives_over_tcp(void **state)
 {
 	(void)state;
-	run_worlds(operations_collectives, true, 2, 3);
+	ranks_run_worlds(NULL, operations_collectives, true, 2, 3);
 }
 
 static void test_native__collectives_of_eight(void **state)
 {
 	(void)state;
-	run_worlds(operations_collectives, false, 8, 8);
+	ranks_run_worlds(NULL, operations_collectives, false, 8, 8);
 }
 
 static void test_native__messages(void **state)
 {
 	(void)state;
-	run_worlds(operations_messages, false, 2, 4);
-	run_worlds(operations_messages, true, 2, 3);
+	ranks_run_worlds(NULL, operations_messages, false, 2, 4);
+	ranks_run_worlds(NULL, operations_messages, true, 2, 3);
 }
 
 static void test_native__receives_from_any_rank(void **state)
@@ -60,8 +51,8 @@ static void test_native__receives_from_any_rank(void **state)
 	static const struct ranks_plan hosts = {.world = 5, .places = "ABABA", .fn = any_source_seeded};
 
 	(void)state;
-	run_worlds(any_source_seeded, false, 2, 6);
-	run_worlds(any_source_seeded, true, 2, 4);
+	ranks_run_worlds(NULL, any_source_seeded, false, 2, 6);
+	ranks_run_worlds(NULL, any_source_seeded, true, 2, 4);
 	ranks_run(&hosts);
 }
 
@@ -70,9 +61,9 @@ static void test_native__exchanges(void **state)
 	static const struct ranks_plan hosts = {.world = 5, .places = "ABABA", .fn = exchanges_seeded};
 
 	(void)state;
-	run_worlds(exchanges_seeded, false, 1, 3);
-	run_worlds(exchanges_seeded, false, 5, 5);
-	run_worlds(exchanges_seeded, true, 2, 3);
+	ranks_run_worlds(NULL, exchanges_seeded, false, 1, 3);
+	ranks_run_worlds(NULL, exchanges_seeded, false, 5, 5);
+	ranks_run_worlds(NULL, exchanges_seeded, true, 2, 3);
 	ranks_run(&hosts);
 }
 
@@ -86,15 +77,15 @@ static void test_native__counts_that_do_not_agree_are_named(void **state)
 static void test_native__operations_outstanding(void **state)
 {
 	(void)state;
-	run_worlds(operations_outstanding, false, 1, 4);
-	run_worlds(operations_outstanding, true, 2, 3);
+	ranks_run_worlds(NULL, operations_outstanding, false, 1, 4);
+	ranks_run_worlds(NULL, operations_outstanding, true, 2, 3);
 }
 
 static void test_native__groups(void **state)
 {
 	(void)state;
-	run_worlds(operations_groups, false, 2, 5);
-	run_worlds(operations_groups, true, 3, 3);
+	ranks_run_worlds(NULL, operations_groups, false, 2, 5);
+	ranks_run_worlds(NULL, operations_groups, true, 3, 3);
 }
 
 static void test_native__batches(void **state)
@@ -108,7 +99,7 @@ static void test_native__batches(void **state)
 
 		ranks_run(&plan);
 	}
-	run_worlds(operations_batches, true, 2, 2);
+	ranks_run_worlds(NULL, operations_batches, true, 2, 2);
 }
 
 /* Every operation once; the rest where hosts are more, or have different numbers of ranks. */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/os/clock.h"
 #include "engine/decide/worlds.h"
+#include "random.h"
 
 #define RUNNING "conditions Created Running; started -100; counts Master 1/0/0; counts Worker 3/0/0; all Running"
 #define NEVER "Master=Never Worker=Never*3"
@@ -79,7 +80,7 @@ static const struct ends_row ends_rows[] = {
 #define ENDS_MAX 4
 
 /* The ends one after the other, each seen alone, with the ledger that the decision before left. */
-static void fault_play(const struct ends_row *row, unsigned *seed)
+static void fault_play(const struct ends_row *row, uint64_t *seed)
 {
 	struct worlds *worlds = worlds_new(NEVER, RUNNING);
 	rh_auto_free char *copy = rh_strdup(row->ends);
@@ -90,7 +91,7 @@ static void fault_play(const struct ends_row *row, unsigned *seed)
 	for (char *end; count < ENDS_MAX && (end = strsep(&rest, ";"));)
 		ends[count++] = end;
 	for (size_t left = count; left > 0; left--) {
-		size_t pick = (size_t)rand_r(seed) % left;
+		size_t pick = test_random_below(seed, (uint32_t)left);
 		rh_auto_plan plan = {0};
 
 		worlds_change(worlds, ends[pick]);
@@ -114,7 +115,7 @@ static void fault_play(const struct ends_row *row, unsigned *seed)
 
 static void test_fault__any_order(void **state)
 {
-	unsigned seed = 1;
+	uint64_t seed = 1;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ends_rows) / sizeof(*ends_rows); i++) {

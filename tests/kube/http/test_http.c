@@ -311,15 +311,15 @@ static void test_http__free_cancels(void **state)
 {
 	struct rh_http_request hang = {.method = "GET", .path = "/hang/1"};
 	struct https_client client = {0};
-	auto_https_call flying = {.release_after = 1};
+	auto_https_call in_flight = {.release_after = 1};
 	auto_https_call waiting = {0};
 
 	open_client(&client, state);
-	https_send(&client, &hang, true, &flying);
+	https_send(&client, &hang, true, &in_flight);
 	https_wait(&client);
 	https_send(&client, &hang, true, &waiting);
 	https_close(&client);
-	assert_int_equal(flying.status, -1);
+	assert_int_equal(in_flight.status, -1);
 	assert_int_equal(waiting.status, -1);
 	rh_http_free(NULL);
 }

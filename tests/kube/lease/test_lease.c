@@ -530,7 +530,7 @@ static void test_lease__release_without_having_it(void **state)
 {
 	rh_auto(lease) early = open_lease("me");
 	rh_auto(lease) waiting = open_lease("me");
-	rh_auto(lease) flying = open_lease("me");
+	rh_auto(lease) leaving = open_lease("me");
 
 	(void)state;
 	rh_lease_release(early);
@@ -539,11 +539,11 @@ static void test_lease__release_without_having_it(void **state)
 	answer_held(waiting, 0, "other", 15, 1);
 	rh_lease_release(waiting);
 	assert_int_equal(rh_lease_look(waiting, 0), RH_LEASE_RELEASED);
-	assert_null(expect(flying, 0, "GET", PATH "/lead"));
-	rh_lease_release(flying);
-	assert_int_equal(rh_lease_look(flying, 0), RH_LEASE_SEEKING);
-	answer(flying, 0, 404, "{}");
-	assert_int_equal(rh_lease_look(flying, 0), RH_LEASE_RELEASED);
+	assert_null(expect(leaving, 0, "GET", PATH "/lead"));
+	rh_lease_release(leaving);
+	assert_int_equal(rh_lease_look(leaving, 0), RH_LEASE_SEEKING);
+	answer(leaving, 0, 404, "{}");
+	assert_int_equal(rh_lease_look(leaving, 0), RH_LEASE_RELEASED);
 }
 
 /* The write that would have made us leader is under way: we get it, do not lead, and give it back. */

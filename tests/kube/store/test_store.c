@@ -304,7 +304,7 @@ static void test_store__logs_have_places_of_their_own(void **state)
 	assert_int_equal(fake_http_count(s->http), 10);
 	rh_kube_store_load(s->store, &load);
 	assert_int_equal(load.waiting, 2);
-	assert_int_equal(load.flying, 2);
+	assert_int_equal(load.in_flight, 2);
 	/* one in flight, and one that waits, are not wanted any more */
 	s->face->cancel(s->face, ids[0]);
 	s->face->cancel(s->face, ids[9]);
@@ -331,7 +331,7 @@ static void test_store__the_window_holds_back(void **state)
 	assert_true(rh_kube_store_deadline(s->store) == RH_NEVER);
 	rh_kube_store_load(s->store, &load);
 	assert_int_equal(load.waiting, 3);
-	assert_int_equal(load.flying, 2);
+	assert_int_equal(load.in_flight, 2);
 	assert_int_equal(load.window, 2);
 	fake_http_answer(s->http, fake_http_call(s->http, 0), 201, "{}");
 	assert_true(rh_kube_store_deadline(s->store) <= s->now);
@@ -435,7 +435,7 @@ static void test_store__namespaces_have_fair_turns(void **state)
 	rh_kube_store_load(s->store, &load);
 	for (int calm = 0; calm < 10; before++)
 		calm += answer_oldest(s, "calm");
-	assert_in_range(before, 10, (int)load.flying + 2 * 10 + 1);
+	assert_in_range(before, 10, (int)load.in_flight + 2 * 10 + 1);
 }
 
 /* Events of watches do not wait behind the responses of a flood of requests; when those time out, the watches restart,
@@ -553,7 +553,7 @@ static void test_store__cancelled_requests_are_not_answered(void **state)
 	fake_http_answer(s->http, fake_http_call(s->http, 0), 201, "{}");
 	assert_log(s, "");
 	rh_kube_store_load(s->store, &load);
-	assert_int_equal(load.waiting + load.flying, 0);
+	assert_int_equal(load.waiting + load.in_flight, 0);
 	s->face->cancel(s->face, flies);
 }
 

@@ -57,12 +57,12 @@ static void test_window__grows_by_one_a_round_when_it_is_full(void **state)
 	rh_window_init(&window, 8, 0, 0);
 	for (size_t round = 0; round < 10; round++) {
 		assert_int_equal(send_all(&window, now), round == 0 ? 8 : 9);
-		assert_int_equal(window.flying, 8 + round);
+		assert_int_equal(window.in_flight, 8 + round);
 		now += 10 * MS;
 		answer(&window, 8, 201, 10 * MS, now);
 	}
 	answer(&window, 9, 201, 10 * MS, now);
-	assert_int_equal(window.flying, 0);
+	assert_int_equal(window.in_flight, 0);
 }
 
 static void test_window__does_not_grow_unused(void **state)
@@ -235,7 +235,7 @@ static void test_window__never_closes_for_good(void **state)
 	for (int i = 0; i < 100; i++) {
 		now += 100 * RH_SECOND;
 		assert_true(send_all(&window, now) >= 1);
-		answer(&window, window.flying, 429, 0, now);
+		answer(&window, window.in_flight, 429, 0, now);
 	}
 	assert_int_equal(window.size, 1);
 }

@@ -14,6 +14,7 @@
 #include "comm/core/trace/ring.h"
 #include "local/progress/stall.h"
 #include "local/scratch.h"
+#include "random.h"
 
 #define RANKS 4
 #define OPS 2
@@ -47,24 +48,19 @@ struct job {
 	double now[RANKS]; /* when each rank begins its next step */
 	int64_t looked;    /* seconds */
 	uint64_t step;
-	unsigned seed;
+	uint64_t seed;
 	size_t named;
 	struct rh_stall stall;
 };
 
-static size_t steps_wanted = STEPS_QUICK;
-
-static double chance(struct job *job)
-{
-	return (double)rand_r(&job->seed) / RAND_MAX;
-}
+static size_t steps_of_a_run = STEPS_QUICK;
 
 static uint64_t group_of(int32_t rank, int32_t op)
 {
 	return op == 1 ? 0 : (uint64_t)rank / 2 + 1;
 }
 
-static void job_begin(struct job *job, unsigned seed)
+static void job_begin(struct job *job, uint64_t seed)
 {
 	*job = (struct job){.folder = test_scratch(), .seed = seed};
 	for (int32_t rank = 0; rank < RANKS; rank++) {
@@ -92,7 +88,7 @@ static void job_look(struct job *job, bool expected)
 
 	for (int32_t rank = 0; rank < RANKS; rank++) {
 		struct rh_comm_trace_head *head = job->traces[rank].head;
-		int64_t since = (int64_t)(((double)now - chance(job)) * BILLION);
+		int64_t since = (int64_t)(((double)now - test_random_part(&job->seed)) * BILLION);
 
 		head->clocks[1] = (struct rh_comm_trace_clock){head->clocks[0].ticks + since, head->clocks[0].time + since};
 		head->clock = 1;
@@ -142,7 +138,7 @@ static void job_play(struct job *job, struct event *events, size_t count, bool e
 /* Each half meets in its group, and then all do. */
 static void job_step(struct job *job, const struct habit *habit, bool expected)
 {
-	int32_t late = rand_r(&job->seed) % 200 == 0 ? rand_r(&job->seed) % RANKS : RANKS;
+	int32_t late = test_random_below(&job->seed, 200) == 0 ? (int32_t)test_random_below(&job->seed, RANKS) : RANKS;
 	struct event events[EVENTS];
 	double half[2] = {0, 0};
 	double all;
@@ -150,8 +146,8 @@ static void job_step(struct job *job, const struct habit *habit, bool expected)
 
 	job->step++;
 	for (int32_t rank = 0; rank < RANKS; rank++) {
-		job->now[rank] += habit->step * (1 + habit->jitter * chance(job)) +
-		                  (rank == late ? habit->hiccup * chance(job) : 0) +
+		job->now[rank] += habit->step * (1 + habit->jitter * test_random_part(&job->seed)) +
+		                  (rank == late ? habit->hiccup * test_random_part(&job->seed) : 0) +
 		                  (rank == 0 && job->step % 500 == 0 ? habit->save : 0);
 		half[rank / 2] = job->now[rank] > half[rank / 2] ? job->now[rank] : half[rank / 2];
 		events[count++] = (struct event){job->now[rank], rank, 0, false};
@@ -184,12 +180,12 @@ static void job_stand(struct job *job)
 	assert_int_equal(job->stall.rank, 2);
 }
 
-static void play(const struct habit *habit, unsigned seed)
+static void play(const struct habit *habit, uint64_t seed)
 {
 	struct job job;
 
 	job_begin(&job, seed);
-	for (size_t i = 0; i < steps_wanted; i++)
+	for (size_t i = 0; i < steps_of_a_run; i++)
 		job_step(&job, habit, job.named < habit->named);
 	assert_int_equal(job.named, habit->named);
 	job_stand(&job);
@@ -208,7 +204,7 @@ static void test_stall_steps__nobody_is_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(habits) / sizeof(*habits); i++)
-		play(&habits[i], (unsigned)i + 1);
+		play(&habits[i], i + 1);
 }
 
 /* A wait that is longer than any before is named once. */
@@ -228,6 +224,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1 && strtol(argv[1], NULL, 10) >= STEPS_LEAST)
-		steps_wanted = (size_t)strtol(argv[1], NULL, 10);
+		steps_of_a_run = (size_t)strtol(argv[1], NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@
 #include "base/os/file.h"
 #include "local/shim/harness.h"
 #include "local/shim/tree.h"
+#include "random.h"
 
 /* A descendant that left the session, and whose parent is gone; it says "orphan" once it is there. */
 #define ORPHAN "(setsid sh -c 'echo orphan; exec sleep 1000' &) & wait; "
@@ -298,15 +299,8 @@ static void test_pod__killed_shim_leaves_the_rest_to_the_subreaper(void **state)
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
-/* A small generator, so that a failure can be repeated. */
-static uint32_t next_number(uint32_t *seed)
-{
-	*seed = *seed * 1664525 + 1013904223;
-	return *seed >> 8;
-}
-
 /* One pod, ended at a moment and in a way that the seed says. */
-static void kill_somehow(uint32_t *seed, uint32_t round)
+static void kill_somehow(uint64_t *seed, uint32_t round)
 {
 	static const char *const scripts[] = {
 		"sleep 0.02; exit 0",
@@ -316,16 +310,16 @@ static void kill_somehow(uint32_t *seed, uint32_t round)
 	};
 	/* the last two go together; the shim may be gone when they are sent */
 	static const struct rh_shim_stop commands[] = {{0}, {20000}, {10000000}, {0}};
-	struct timespec moment = {0, (long)(next_number(seed) % 30) * 1000000};
-	uint32_t way = next_number(seed) % 4;
+	struct timespec moment = {0, (long)(test_random_below(seed, 30)) * 1000000};
+	uint32_t way = test_random_below(seed, 4);
 	struct test_shim *shim;
 	void *own = NULL;
 	int status;
 
 	(void)test_shim_setup(&own);
 	shim = own;
-	test_shim_add(shim, "containers", "main", scripts[next_number(seed) % 4]);
-	test_shim_add(shim, "containers", "side", scripts[next_number(seed) % 4]);
+	test_shim_add(shim, "containers", "main", scripts[test_random_below(seed, 4)]);
+	test_shim_add(shim, "containers", "side", scripts[test_random_below(seed, 4)]);
 	test_shim_start(shim);
 	(void)nanosleep(&moment, NULL);
 	if (way == 0)
@@ -345,7 +339,7 @@ static void kill_somehow(uint32_t *seed, uint32_t round)
 
 static void test_pod__two_hundred_kills(void **state)
 {
-	uint32_t seed = 20261121;
+	uint64_t seed = 20261121;
 
 	(void)state;
 	for (uint32_t round = 0; round < 200; round++)

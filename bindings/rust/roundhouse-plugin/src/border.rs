@@ -4,7 +4,7 @@
 use crate::reply::Reply;
 use crate::describe::Kept;
 use crate::{
-    abi, text, Error, Expansion, Findings, Judgement, Kind, Objects, Pod, Replica, Result, Verdicts, View, Wanted,
+    abi, text, Error, Expansion, Findings, Judgement, Kind, MakeRequest, Objects, Pod, Replica, Result, Verdicts, View,
 };
 use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
@@ -219,22 +219,22 @@ unsafe extern "C" fn judge<R: Registered>(me: *mut c_void, view: *const abi::Vie
 unsafe extern "C" fn make_object<R: Registered>(
     me: *mut c_void,
     view: *const abi::View,
-    wanted: *const abi::MadeObject,
+    request: *const abi::MadeObject,
     reply: *mut abi::Reply,
 ) -> i32 {
     answer::<R>(me, view, reply, |kind, seen, made| {
-        let wanted = &*wanted;
-        let random: &[u8] = match wanted.random_bytes {
+        let request = &*request;
+        let random: &[u8] = match request.random_bytes {
             0 => &[],
-            count => std::slice::from_raw_parts(wanted.random, count as usize),
+            count => std::slice::from_raw_parts(request.random, count as usize),
         };
-        let wanted = Wanted {
-            api_version: text::borrowed(wanted.api_version).unwrap_or(""),
-            kind: text::borrowed(wanted.kind).unwrap_or(""),
-            name: text::borrowed(wanted.name).unwrap_or(""),
+        let request = MakeRequest {
+            api_version: text::borrowed(request.api_version).unwrap_or(""),
+            kind: text::borrowed(request.kind).unwrap_or(""),
+            name: text::borrowed(request.name).unwrap_or(""),
             random,
         };
-        kind.make(seen, &wanted, &mut crate::Made(made)).map(|()| abi::RH_OK)
+        kind.make(seen, &request, &mut crate::Made(made)).map(|()| abi::RH_OK)
     })
 }
 

@@ -46,7 +46,7 @@ mod view;
 
 pub use border::{Registered, Registry};
 pub use describe::{Description, ReplicaType};
-pub use reply::{Expansion, Findings, Made, Objects, Pod, Restart, Verdicts, Wanted};
+pub use reply::{Expansion, Findings, Made, MakeRequest, Objects, Pod, Restart, Verdicts};
 pub use view::{Counts, Lookup, Replica, ReplicaState, View};
 
 /// What an operation returns.
@@ -120,7 +120,7 @@ pub trait Kind: Sync {
         Ok(Judgement::Core)
     }
     /// Since 1.2: make an object that `objects()` named with random bytes, of these alone.
-    fn make(&self, _view: &View, _wanted: &Wanted, _made: &mut Made) -> Result {
+    fn make(&self, _view: &View, _request: &MakeRequest, _made: &mut Made) -> Result {
         Err("the kind makes no objects".into())
     }
     /// Since 1.2: give the replica types of a job, for a kind with RH_KIND_EXPANDED.

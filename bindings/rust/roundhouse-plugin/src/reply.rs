@@ -143,7 +143,7 @@ impl Objects<'_> {
 
 /// What `make()` is to make: an object that `objects()` named with random bytes.
 #[derive(Clone, Copy)]
-pub struct Wanted<'v> {
+pub struct MakeRequest<'v> {
     /// As `objects()` named it, like kind and name.
     pub api_version: &'v str,
     /// "Secret"

@@ -79,7 +79,7 @@ static char *manifests_fill(const struct manifests_wish *wish)
 	return text;
 }
 
-static bool manifests_is_wanted(const struct manifests_wish *wish, const struct rh_json *object)
+static bool manifests_is_selected(const struct manifests_wish *wish, const struct rh_json *object)
 {
 	const char *when = rh_json_string_at(object, MANIFESTS_OURS ".when");
 	const char *group = rh_json_string_at(object, MANIFESTS_OURS ".group");
@@ -195,7 +195,7 @@ static int manifests_add_object(const struct manifests_wish *wish, const struct 
 	rh_auto(json) copy = NULL;
 	int r;
 
-	if (!manifests_is_wanted(wish, object))
+	if (!manifests_is_selected(wish, object))
 		return 0;
 	copy = rh_json_copy(object);
 	r = copy ? manifests_set_rules(wish, copy, err) : rh_fail_oom(err);

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "random.h"
+
 #define PLAIN "\033[0m"
 
 static void test_screen__clean(void **state)
@@ -69,17 +71,15 @@ static void test_screen__clean(void **state)
 static void test_screen__any_bytes(void **state)
 {
 	static const char alphabet[] = {'\033', '[', ']', 'm', ';', '1', '\\', '\a', 'J', '\xc2', '\x9b', '(', '?', '\0'};
-	uint32_t seed = 1;
+	uint64_t seed = 1;
 
 	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		char text[16];
 		rh_auto_str clean = {0};
 
-		for (size_t i = 0; i < sizeof(text); i++) {
-			seed = seed * 1664525 + 1013904223;
-			text[i] = alphabet[(seed >> 16) % sizeof(alphabet)];
-		}
+		for (size_t i = 0; i < sizeof(text); i++)
+			text[i] = alphabet[test_random_below(&seed, sizeof(alphabet))];
 		rh_screen_clean(text, sizeof(text), &clean);
 		for (size_t i = 0; i < clean.length; i++) {
 			if (clean.data[i] != '\033')

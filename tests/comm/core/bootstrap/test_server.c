@@ -25,6 +25,7 @@
 #include "comm/core/bootstrap/protocol/label.h"
 #include "comm/core/bootstrap/protocol/socket.h"
 #include "comm/core/error.h"
+#include "random.h"
 
 #define FUZZ_ROUNDS 300
 
@@ -479,24 +480,17 @@ static int join_raw(int32_t port, struct rh_comm_buffer *in)
 	return fd;
 }
 
-/* The same numbers every time. */
-static uint32_t fuzz_next(uint32_t *seed)
-{
-	*seed = *seed * 1664525U + 1013904223U;
-	return *seed >> 8;
-}
-
-static void fuzz_frames(int fd, uint32_t seed)
+static void fuzz_frames(int fd, uint64_t seed)
 {
 	uint8_t data[200];
-	size_t length = fuzz_next(&seed) % sizeof(data);
+	size_t length = test_random(&seed) % sizeof(data);
 
 	for (size_t i = 0; i < length; i++)
-		data[i] = (uint8_t)fuzz_next(&seed);
+		data[i] = (uint8_t)test_random(&seed);
 	if (seed % 3 == 0)
 		send_raw(fd, data, length);
 	else
-		send_frame(fd, 1 + fuzz_next(&seed) % RH_COMM_FRAME_PACE, data, length);
+		send_frame(fd, 1 + test_random(&seed) % RH_COMM_FRAME_PACE, data, length);
 }
 
 /* It must live, and let a rank in afterwards. */

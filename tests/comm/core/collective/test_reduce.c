@@ -15,17 +15,11 @@
 /* clang-format on */
 
 #include "comm/values.h"
+#include "random.h"
 
 /* Longer than any vector register, and no multiple of one. */
 #define COUNT 131
 #define OPS 8
-
-/* A repeatable stream of bits. */
-static uint64_t random_next(uint64_t *seed)
-{
-	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return *seed >> 16;
-}
 
 static void check_one(int32_t type, int32_t reduce, size_t offset, size_t count)
 {
@@ -36,13 +30,13 @@ static void check_one(int32_t type, int32_t reduce, size_t offset, size_t count)
 	size_t shift = offset * size;
 	uint64_t seed = (uint64_t)type * 100 + (uint64_t)reduce;
 	/* what every type holds exactly */
-	uint64_t most = values_is_float(type) && size == 1 ? 5 : 12;
+	uint32_t most = values_is_float(type) && size == 1 ? 5 : 12;
 
 	memset(a, 0x5a, sizeof(a));
 	memcpy(wanted, a, sizeof(a));
 	for (size_t i = 0; i < count; i++) {
-		int x = (int)(random_next(&seed) % most);
-		int y = (int)(random_next(&seed) % most);
+		int x = (int)(test_random_below(&seed, most));
+		int y = (int)(test_random_below(&seed, most));
 
 		values_put(a + shift, i, type, x);
 		values_put(b + shift, i, type, y);

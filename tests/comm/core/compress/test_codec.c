@@ -14,6 +14,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "random.h"
+
 #define MOST 2000
 #define GUARD 0x5a
 
@@ -32,10 +34,10 @@ struct trial {
 	uint8_t bytes[2 * MOST + 1];
 };
 
+/* From -1 to 1. */
 static double random_part(uint64_t *seed)
 {
-	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (double)(*seed >> 40) / 0x1p23 - 1;
+	return test_random_part(seed) * 2 - 1;
 }
 
 /* Numbers of about `scale`, a few of them much larger, or 0. */

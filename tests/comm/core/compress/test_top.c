@@ -15,6 +15,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "random.h"
+
 #define MOST 3000
 
 /* NaN before all, then by magnitude, then by index. */
@@ -67,7 +69,7 @@ static void check(const float *given, size_t count, size_t wanted)
 static void test_top__takes_what_a_sort_finds(void **state)
 {
 	static const size_t counts[] = {1, 2, 100, 1000, MOST};
-	uint32_t seed = 7;
+	uint64_t seed = 7;
 	float values[MOST];
 
 	(void)state;
@@ -75,16 +77,17 @@ static void test_top__takes_what_a_sort_finds(void **state)
 		size_t count = counts[turn % 5];
 
 		for (size_t i = 0; i < count; i++) {
-			seed = seed * 1664525 + 1013904223;
+			uint32_t bits = test_random(&seed);
+
 			/* many equal ones in some turns, all magnitudes in others */
 			values[i] =
-				turn % 3 == 0 ? (float)(int)(seed >> 29) - 4 : ldexpf((float)(int32_t)seed, (int)(seed % 200) - 140);
+				turn % 3 == 0 ? (float)(int)(bits >> 29) - 4 : ldexpf((float)(int32_t)bits, (int)(bits % 200) - 140);
 			if (turn % 4 == 1 && i % 50 == 9)
 				values[i] = i % 100 < 50 ? NAN : 0;
 		}
 		check(values, count, 1);
 		check(values, count, count);
-		check(values, count, 1 + seed % count);
+		check(values, count, 1 + test_random_below(&seed, (uint32_t)count));
 	}
 }
 

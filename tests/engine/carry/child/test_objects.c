@@ -228,7 +228,7 @@ static void test_objects__one_that_vanished_before_an_update_is_made_again(void 
 	assert_int_equal(sim_max_replicas(&sim), 5);
 }
 
-static void test_objects__covers_compares_what_is_wanted(void **state)
+static void test_objects__covers_compares_what_is_expected(void **state)
 {
 	static const struct {
 		const char *actual;
@@ -339,7 +339,7 @@ int main(void)
 		cmocka_unit_test(test_objects__the_end_of_an_mpi_job_is_reported_with_v1s_messages),
 		cmocka_unit_test(test_objects__of_others_are_left_alone),
 		cmocka_unit_test(test_objects__one_that_vanished_before_an_update_is_made_again),
-		cmocka_unit_test(test_objects__covers_compares_what_is_wanted),
+		cmocka_unit_test(test_objects__covers_compares_what_is_expected),
 		cmocka_unit_test(test_objects__a_job_is_changed_where_a_server_allows_it),
 		cmocka_unit_test(test_objects__diff_is_the_least_patch),
 	};

@@ -2,8 +2,8 @@
 //! What test_faces.py asks; faces.cpp has the same answers in C++.
 
 use roundhouse_plugin::{
-    abi::*, plugin, Counts, Description, Error, Expansion, Findings, Judgement, Kind, Lookup, Made, Objects, Pod,
-    Replica, ReplicaType, Restart, Result, Verdicts, View, Wanted,
+    abi::*, plugin, Counts, Description, Error, Expansion, Findings, Judgement, Kind, Lookup, Made, MakeRequest, Objects,
+    Pod, Replica, ReplicaType, Restart, Result, Verdicts, View,
 };
 
 struct FaceJob;
@@ -172,10 +172,10 @@ impl Kind for WideJob {
         let secret = r#"{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "wide-token"}}"#;
         objects.add_with(secret, RH_OBJECT_ONCE, 4)
     }
-    fn make(&self, view: &View, wanted: &Wanted, made: &mut Made) -> Result {
-        let text: String = wanted.random.iter().map(|byte| char::from(b'a' + byte % 26)).collect();
+    fn make(&self, view: &View, request: &MakeRequest, made: &mut Made) -> Result {
+        let text: String = request.random.iter().map(|byte| char::from(b'a' + byte % 26)).collect();
         if view.boolean("spec.fail") {
-            let what = format!("{} {}/{} of {} letters", wanted.api_version, wanted.kind, wanted.name, text.len());
+            let what = format!("{} {}/{} of {} letters", request.api_version, request.kind, request.name, text.len());
             return Err(Error::new(RH_EINVAL, what));
         }
         made.give(&format!(
