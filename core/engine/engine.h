@@ -126,6 +126,7 @@ int64_t rh_engine_deadline(const struct rh_engine *engine);
 /** The load of an engine, for metrics. */
 struct rh_engine_load {
 	size_t jobs;     /**< jobs in the cache, finished ones included */
+	size_t slowed;   /**< of these, those in which rank 0 of rh_comm has named one that comes last */
 	size_t due;      /**< of these, those that are due now */
 	size_t requests; /**< in flight or in the store's queue */
 	size_t unsynced; /**< watches whose initial list is incomplete */

@@ -13,6 +13,12 @@ bool rh_stalls_are_read(const struct rh_entry *entry)
 	return entry->engine->options.reads_logs && entry->job && entry->job->reports_stalls;
 }
 
+/* Of a job that does not run no log is read, so what is known of it is old. */
+bool rh_stalls_show_slow(const struct rh_entry *entry)
+{
+	return entry->stalls.slow && entry->engine->now < entry->stalls.due + RH_PLAN_STALLS_PAUSE;
+}
+
 /* @param report taken */
 static void stalls_set(struct rh_entry *entry, char *report)
 {
@@ -33,10 +39,13 @@ static void stalls_on_log(void *arg, const struct rh_outcome *outcome)
 	entry->stalls.request = 0;
 	if (outcome->forbidden)
 		entry->stalls.due = entry->engine->now + RH_PLAN_STALLS_PAUSE_MAX;
-	if (outcome->code == RH_OUTCOME_OK && outcome->text)
+	if (outcome->code == RH_OUTCOME_OK && outcome->text) {
+		rh_evidence_slow(outcome->text, &entry->stalls.slow);
 		stalls_set(entry, rh_evidence_stalled(outcome->text));
-	else if (outcome->forbidden || outcome->code == RH_OUTCOME_GONE)
+	} else if (outcome->forbidden || outcome->code == RH_OUTCOME_GONE) {
+		entry->stalls.slow = false;
 		stalls_set(entry, NULL);
+	}
 }
 
 void rh_stalls_ask(struct rh_entry *entry, const struct rh_plan *plan)
