@@ -30,6 +30,7 @@ enum rh_metric {
 	RH_METRIC_QUEUE_TIME,        /**< name; histogram: how long a due job has waited */
 	RH_METRIC_QUEUE_DEPTH,       /**< name; gauge */
 	RH_METRIC_JOBS,              /**< gauge, no label */
+	RH_METRIC_JOBS_SLOWED,       /**< gauge, no label */
 	RH_METRIC_API_REQUESTS,      /**< verb, resource, code */
 	RH_METRIC_API_TIME,          /**< verb, resource; histogram */
 	RH_METRIC_API_WAITING,       /**< gauge, no label */

@@ -47,6 +47,7 @@ void rh_controller_measure(const struct rh_controller *controller)
 		rh_kube_store_load(controller->store, &store);
 	rh_metrics_set(metrics, RH_METRIC_QUEUE_DEPTH, queue, (double)engine.due);
 	rh_metrics_set(metrics, RH_METRIC_JOBS, NULL, (double)engine.jobs);
+	rh_metrics_set(metrics, RH_METRIC_JOBS_SLOWED, NULL, (double)engine.slowed);
 	rh_metrics_set(metrics, RH_METRIC_API_WAITING, NULL, (double)store.waiting);
 	rh_metrics_set(metrics, RH_METRIC_API_IN_FLIGHT, NULL, (double)store.in_flight);
 	rh_metrics_set(metrics, RH_METRIC_API_WINDOW, NULL, (double)store.window);

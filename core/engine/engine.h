@@ -118,14 +118,12 @@ RH_DEFINE_CLEANUP(engine);
  * what fails is retried.
  */
 void rh_engine_step(struct rh_engine *engine, int64_t now);
-/**
- * @return when rh_engine_step() is due without any callback, wall-clock microseconds; RH_NEVER: not at all; a past
- * time: at once
- */
+/** @return when rh_engine_step() is due without any callback, wall-clock microseconds; RH_NEVER: not at all */
 int64_t rh_engine_deadline(const struct rh_engine *engine);
 /** The load of an engine, for metrics. */
 struct rh_engine_load {
 	size_t jobs;     /**< jobs in the cache, finished ones included */
+	size_t slowed;   /**< of these, those in which rank 0 of rh_comm has named one that comes last */
 	size_t due;      /**< of these, those that are due now */
 	size_t requests; /**< in flight or in the store's queue */
 	size_t unsynced; /**< watches whose initial list is incomplete */
@@ -142,7 +140,7 @@ bool rh_engine_has_job(const struct rh_engine *engine, const struct rh_kind *kin
 /** @return whether a pod of the job with this UID is there, or its create is in flight, also after the job is gone */
 bool rh_engine_has_pods(const struct rh_engine *engine, const struct rh_kind *kind, const char *namespace_,
                         const char *name, const char *uid);
-/** @return whether the initial lists of all watches are complete */
+/** @return whether all initial lists are complete */
 bool rh_engine_is_synced(const struct rh_engine *engine);
 /** @return whether requests are in flight or jobs are due */
 bool rh_engine_busy(const struct rh_engine *engine);

@@ -261,8 +261,12 @@ void rh_engine_load(const struct rh_engine *engine, struct rh_engine_load *ret_l
 	size_t cursor = 0;
 	void *value;
 
-	while (rh_map_next(engine->entries, &cursor, NULL, &value))
-		load.jobs += ((const struct rh_entry *)value)->uid != NULL;
+	while (rh_map_next(engine->entries, &cursor, NULL, &value)) {
+		const struct rh_entry *entry = value;
+
+		load.jobs += entry->uid != NULL;
+		load.slowed += rh_stalls_show_slow(entry);
+	}
 	for (size_t i = 0; i < engine->queue.count; i++)
 		load.due += engine->queue.heap[i]->at <= engine->now;
 	*ret_load = load;

@@ -13,6 +13,9 @@
 #define STALLED_WAITS " has waited "
 #define STALLED_FOR "; it waited for rank "
 #define STALLED_AT " at "
+#define STALLED_RANKS " ranks"
+#define STALLED_LAST " comes last: "
+#define STALLED_IN_TIME " no longer comes last"
 #define STALLED_MAX 1000
 
 static bool stalled_begins(const char *line, size_t length, const char *with)
@@ -20,15 +23,23 @@ static bool stalled_begins(const char *line, size_t length, const char *with)
 	return length >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
 }
 
-/* "rh_comm: rank 3 has waited …" */
-static bool stalled_is_report(const char *line, size_t length)
+/* @return what follows "rh_comm: rank 3"; NULL: the line begins otherwise */
+static const char *stalled_after_rank(const char *line, size_t length)
 {
 	size_t at = strlen(STALLED_MARK "rank ");
 
 	if (!stalled_begins(line, length, STALLED_MARK "rank "))
-		return false;
+		return NULL;
 	at += strspn(line + at, "0123456789");
-	return at < length && stalled_begins(line + at, length - at, STALLED_WAITS);
+	return at < length ? line + at : NULL;
+}
+
+/* "rh_comm: rank 3 has waited …" */
+static bool stalled_is_report(const char *line, size_t length)
+{
+	const char *rest = stalled_after_rank(line, length);
+
+	return rest && stalled_begins(rest, length - (size_t)(rest - line), STALLED_WAITS);
 }
 
 char *rh_evidence_stalled(const char *log)
@@ -76,5 +87,35 @@ void rh_evidence_stalled_rank(const char *report, int32_t *ret_rank, char ret_ad
 
 		if (length < RH_STALLED_ADDRESS_SIZE)
 			rh_copy(ret_address, length + 1, end + strlen(STALLED_AT));
+	}
+}
+
+/* "rh_comm: 4 ranks …", the first line of an attempt */
+static bool stalled_is_start(const char *line, size_t length)
+{
+	size_t at = strlen(STALLED_MARK);
+	size_t digits;
+
+	if (!stalled_begins(line, length, STALLED_MARK))
+		return false;
+	digits = strspn(line + at, "0123456789");
+	return digits > 0 && stalled_begins(line + at + digits, length - at - digits, STALLED_RANKS);
+}
+
+void rh_evidence_slow(const char *log, bool *is_slow)
+{
+	for (const char *line = log; *line;) {
+		size_t length = strcspn(line, "\n");
+		const char *rest = stalled_after_rank(line, length);
+		size_t left = rest ? length - (size_t)(rest - line) : 0;
+
+		/* "rh_comm: rank 3 at 10.0.0.7 comes last: …" */
+		if (rest && stalled_begins(rest, left, " at ") && memmem(rest, left, STALLED_LAST, strlen(STALLED_LAST)))
+			*is_slow = true;
+		else if (rest && stalled_begins(rest, left, STALLED_IN_TIME))
+			*is_slow = false;
+		else if (stalled_is_start(line, length))
+			*is_slow = false;
+		line += length + (line[length] == '\n');
 	}
 }

@@ -125,7 +125,8 @@ class Faults(unittest.TestCase):
         if fault in WHOLE:
             self.assertEqual(findings, [], case)
             if fault == "link":
-                self.assertGreater(trace["pace"]["transfer"], 0.25, (case, trace["pace"]))
+                # without the slow link a hundredth; beside other work a step takes longer, and the part is less
+                self.assertGreater(trace["pace"]["transfer"], 0.1, (case, trace["pace"]))
             self.assertEqual(trace["pace"].get("slow"), victim if fault == "slow" else None, (case, trace["pace"]))
         elif fault in ("missing", "order", "shape", "type"):
             self.assertEqual((findings[0]["kind"], findings[0]["ranks"]), ("differs", [victim]), (case, findings))

@@ -78,12 +78,45 @@ static void test_stalled__rank(void **state)
 	}
 }
 
+static void test_stalled__a_rank_that_comes_last(void **state)
+{
+	static const struct {
+		const char *log;
+		int is_slow; /* -1: as it was before */
+	} logs[] = {
+		{"", -1},
+		{"step 7\nrh_comm: rank 3 has waited 10 s in number 7\n", -1},
+		{"rh_comm: rank 3 at 10.0.0.7 comes last: the others wait for it in 9 % of the time\nstep 8\n", 1},
+		{"rh_comm: rank 3 at a comes last: x\nrh_comm: rank 3 no longer comes last\n", 0},
+		{"rh_comm: rank 3 no longer comes last\nrh_comm: rank 12 at ::1 comes last: x", 1},
+		{"the report rh_comm: rank 3 at a comes last: x\n", -1},
+		{"rh_comm: rank 3 at a", -1},
+		{"rh_comm: rank 3 at a\n comes last: x\n", -1},
+		/* the first line of the next attempt */
+		{"rh_comm: 4 ranks on 1 host: native\n", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(logs) / sizeof(logs[0]); i++) {
+		bool was[] = {false, true};
+
+		for (size_t j = 0; j < 2; j++) {
+			bool before = was[j];
+
+			rh_evidence_slow(logs[i].log, &was[j]);
+			if (was[j] != (logs[i].is_slow < 0 ? before : logs[i].is_slow != 0))
+				fail_msg("\"%s\", %d before: %d", logs[i].log, before, was[j]);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stalled__rank),
 		cmocka_unit_test(test_stalled__table),
 		cmocka_unit_test(test_stalled__a_long_report_is_cut),
+		cmocka_unit_test(test_stalled__a_rank_that_comes_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

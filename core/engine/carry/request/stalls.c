@@ -15,6 +15,12 @@ bool rh_stalls_are_read(const struct rh_entry *entry)
 	return entry->engine->options.reads_logs && entry->job && entry->job->stalls.action != RH_STALL_IGNORE;
 }
 
+/* Of a job that does not run no log is read, so what is known of it is old. */
+bool rh_stalls_show_slow(const struct rh_entry *entry)
+{
+	return entry->stalls.slow && entry->engine->now < entry->stalls.due + RH_PLAN_STALLS_PAUSE;
+}
+
 struct rh_missing rh_stalls_missing(const struct rh_entry *entry)
 {
 	const struct rh_entry_stalls *stalls = &entry->stalls;
@@ -92,10 +98,14 @@ static void stalls_on_log(void *arg, const struct rh_outcome *outcome)
 	entry->stalls.request = 0;
 	if (outcome->forbidden)
 		entry->stalls.due = now + RH_PLAN_STALLS_PAUSE_MAX;
-	if (outcome->code == RH_OUTCOME_OK && outcome->text)
+	if (outcome->code == RH_OUTCOME_OK && outcome->text) {
+		rh_evidence_slow(outcome->text, &entry->stalls.slow);
 		text = rh_evidence_stalled(outcome->text);
-	else if (!outcome->forbidden && outcome->code != RH_OUTCOME_GONE)
+	} else if (outcome->forbidden || outcome->code == RH_OUTCOME_GONE) {
+		entry->stalls.slow = false;
+	} else {
 		return;
+	}
 	if (text)
 		rh_evidence_stalled_rank(text, &report.rank, address);
 	report.text = text;

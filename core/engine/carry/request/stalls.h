@@ -25,6 +25,7 @@ struct rh_entry_stalls {
 	int64_t since;
 	int64_t seen;
 	int64_t tried;
+	bool slow;        /**< one of its ranks comes last again and again */
 	uint64_t request; /**< for the log, in flight; 0: none */
 	char *asked;      /**< UID of the pod whose log that is */
 	int64_t due;      /**< when the log is read again */
@@ -40,6 +41,8 @@ bool rh_stalls_are_read(const struct rh_entry *entry);
 struct rh_missing rh_stalls_missing(const struct rh_entry *entry);
 /** Note what is seen now. @param reporter UID of the pod whose log has it, copied; NULL: it does not come from a log */
 void rh_stalls_note(struct rh_entry *entry, const struct rh_missing_report *report, const char *reporter, int64_t now);
+/** @return whether a rank comes last by the latest report of rank 0, and its log was read in the last minute */
+bool rh_stalls_show_slow(const struct rh_entry *entry);
 /** Read the log that the plan wants, if it wants one. */
 void rh_stalls_ask(struct rh_entry *entry, const struct rh_plan *plan);
 /** Evict the pod that the plan wants evicted, if it wants one; its ledger is written. */

@@ -129,6 +129,43 @@ static void test_stalls__come_and_go(void **state)
 	sim_close(&stalls.sim);
 }
 
+static size_t stalls_slowed(const struct stalls *stalls)
+{
+	struct rh_engine_load load;
+
+	rh_engine_load(stalls->sim.engine, &load);
+	return load.slowed;
+}
+
+static void test_stalls__a_rank_that_comes_last_is_counted(void **state)
+{
+	struct stalls stalls;
+
+	(void)state;
+	stalls_open(&stalls, true, "{'roundhouse.dev/stalls':'report'}");
+	assert_int_equal(stalls_slowed(&stalls), 0);
+	stalls.log = "rh_comm: rank 2 at node comes last: the others wait for it in 9 % of the time\n";
+	sim_wait(&stalls.sim, PAUSE + 1);
+	assert_int_equal(stalls_slowed(&stalls), 1);
+	assert_null(stalls_message(&stalls));
+	/* other lines have pushed it out */
+	stalls.log = "step 7\n";
+	sim_wait(&stalls.sim, PAUSE + 1);
+	assert_int_equal(stalls_slowed(&stalls), 1);
+	stalls.log = "rh_comm: rank 2 no longer comes last\n";
+	sim_wait(&stalls.sim, PAUSE + 1);
+	assert_int_equal(stalls_slowed(&stalls), 0);
+	stalls.log = "rh_comm: rank 2 at node comes last: the others wait for it in 9 % of the time\n";
+	sim_wait(&stalls.sim, PAUSE + 1);
+	assert_int_equal(stalls_slowed(&stalls), 1);
+	/* the job ends: nobody reads its log any more */
+	sim_set_pod(&stalls.sim, "j-master-0", "Succeeded", 0, 0);
+	sim_settle(&stalls.sim);
+	sim_wait(&stalls.sim, 3 * PAUSE);
+	assert_int_equal(stalls_slowed(&stalls), 0);
+	sim_close(&stalls.sim);
+}
+
 static void test_stalls__a_right_that_is_missing_is_not_asked_for_each_time(void **state)
 {
 	struct stalls stalls;
@@ -393,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_stalls__a_budget_delays_an_eviction),
 		cmocka_unit_test(test_stalls__a_right_to_evict_that_is_missing),
 		cmocka_unit_test(test_stalls__come_and_go),
+		cmocka_unit_test(test_stalls__a_rank_that_comes_last_is_counted),
 		cmocka_unit_test(test_stalls__a_right_that_is_missing_is_not_asked_for_each_time),
 		cmocka_unit_test(test_stalls__are_not_read_unless_wanted),
 	};
