@@ -26,10 +26,16 @@ struct rh_ps_part {
 	uint32_t number; /**< of the part */
 	uint32_t bytes;
 	int32_t type;
-	uint32_t reserved;
-	const uint8_t *in; /**< NULL: no payload */
+	uint32_t width;    /**< elements of a row; 0: the value has none */
+	const uint8_t *in; /**< NULL: no elements are sent */
 	uint8_t *out;      /**< NULL: no value is requested */
 	int64_t timeout;   /**< microseconds that the server may wait; negative: no limit */
+	/** of a request that names rows: which of the value, the caller's */
+	const uint64_t *index;
+	size_t index_count;
+	uint64_t base; /**< the first row of the part */
+	uint32_t rows; /**< different ones that are named */
+	uint32_t reserved;
 };
 
 /** Operations that were posted together. */
@@ -57,6 +63,7 @@ struct rh_ps_link {
 	uint64_t counted;          /**< the latest one that changed something and was answered */
 	uint64_t epoch;            /**< state of the server; 0: not known yet */
 	bool durable;              /**< it has a folder */
+	int32_t mode;              /**< RH_PS_SYNC …, since the first connection */
 	bool readable;
 	int64_t last_received; /**< when its latest record arrived, or the first request was sent */
 	int64_t asked;         /**< when the unanswered PING was sent; 0: none */

@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include "comm/core/bootstrap/protocol/socket.h"
+#include "comm/core/collective/reduce.h"
 #include "comm/core/error.h"
-#include "comm/ps/client/client.h"
+#include "comm/ps/client/rows.h"
 #include "comm/ps/protocol/call.h"
 
 #define PARTS_FIRST 64
@@ -154,6 +155,9 @@ static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome
 /* Begin where the server is. */
 static void link_begin(struct rh_ps_link *link, const struct rh_ps_welcome *welcome)
 {
+	/* read without the lock by those who post, so never written again; a backup has the same */
+	if (link->epoch == 0)
+		link->mode = welcome->mode;
 	if (link->epoch == 0 && welcome->last >= link->next) {
 		/* an earlier process of this worker has come that far */
 		link->first = welcome->last + 1;
@@ -249,25 +253,38 @@ static struct rh_ps_part **link_slot(const struct rh_ps_link *link, uint64_t num
 	return &link->parts[number & (link->room - 1)];
 }
 
+static size_t link_part_length(const struct rh_ps_part *part)
+{
+	if (rh_ps_kind_has_rows(part->kind))
+		return rh_ps_part_rows_length(part);
+	if (!part->in)
+		return 0;
+	return part->kind == RH_PS_REC_RATE ? sizeof(double) : part->bytes;
+}
+
 /* @return false: there is no room now */
 static bool link_send_part(struct rh_ps_link *link, const struct rh_ps_part *part)
 {
 	struct rh_ps_head head = {
-		.kind = part->kind,
-		.length = part->in ? part->kind == RH_PS_REC_RATE ? (uint32_t)sizeof(double) : part->bytes : 0,
+		.kind = (uint16_t)part->kind,
+		.length = (uint32_t)link_part_length(part),
 		.sequence = link->sent,
 		.key = part->key,
 		.part = part->number,
 		.bytes = part->bytes,
 		.type = part->type,
-		.flags = part->flags,
+		.flags = (uint16_t)part->flags,
+		.width = part->width,
+		.rows = part->rows,
 		.timeout = part->timeout,
 	};
 	uint8_t *at = rh_ps_wire_add(link->wire, &head);
 
 	if (!at)
 		return false;
-	if (head.length > 0)
+	if (rh_ps_kind_has_rows(part->kind))
+		rh_ps_part_put_rows(part, at);
+	else if (head.length > 0)
 		memcpy(at, part->in, head.length);
 	return true;
 }
@@ -284,7 +301,7 @@ static int32_t link_send(struct rh_ps_link *link)
 			continue;
 		if (!link_send_part(link, part))
 			break;
-		unseen += RH_PS_ALIGN + part->bytes;
+		unseen += RH_PS_ALIGN + link_part_length(part);
 		if (unseen >= RH_PS_PART_MAX / 2 && rh_ps_wire_flush(link->wire) < 0)
 			return RH_COMM_EPEER;
 		unseen %= RH_PS_PART_MAX / 2;
@@ -295,7 +312,23 @@ static int32_t link_send(struct rh_ps_link *link)
 /* @return whether a server that has answered such a request never forgets it */
 static bool link_counts(uint32_t kind)
 {
-	return kind == RH_PS_REC_PUSH || kind == RH_PS_REC_PUSH_PULL || kind == RH_PS_REC_RATE;
+	return kind == RH_PS_REC_PUSH || kind == RH_PS_REC_PUSH_PULL || kind == RH_PS_REC_PUSH_ROWS ||
+	       kind == RH_PS_REC_PUSH_PULL_ROWS || kind == RH_PS_REC_RATE;
+}
+
+/* @return 0 or RH_COMM_EPEER: it is not what was asked for */
+static int32_t link_take_value(const struct rh_ps_part *part, const struct rh_ps_head *head, const uint8_t *payload)
+{
+	bool by_rows = rh_ps_kind_has_rows(part->kind);
+	size_t row = (size_t)part->width * rh_comm_type_size(part->type);
+
+	if (!part->out || head->length != (by_rows ? part->rows * row : part->bytes))
+		return RH_COMM_EPEER;
+	if (by_rows)
+		rh_ps_part_get_rows(part, payload);
+	else if (head->length > 0)
+		memcpy(part->out, payload, part->bytes);
+	return 0;
 }
 
 static int32_t link_finish(struct rh_ps_link *link, const struct rh_ps_head *head, const uint8_t *payload)
@@ -308,9 +341,8 @@ static int32_t link_finish(struct rh_ps_link *link, const struct rh_ps_head *hea
 		return RH_COMM_EPEER;
 	part = *link_slot(link, head->sequence);
 	if (head->kind == RH_PS_REC_VALUE) {
-		if (!part->out || head->length != part->bytes)
+		if (link_take_value(part, head, payload) < 0)
 			return RH_COMM_EPEER;
-		memcpy(part->out, payload, part->bytes);
 	} else if (head->kind == RH_PS_REC_ERROR) {
 		if (head->length == 0 || payload[head->length - 1] != '\0' || head->status >= 0)
 			return RH_COMM_EPEER;

@@ -116,4 +116,15 @@ static inline size_t rh_ps_rows_offset(size_t rows)
 	return rh_ps_padded(rows * sizeof(uint32_t));
 }
 
+/** @return bytes of the payload of a request that names rows. @param size bytes of an element */
+static inline uint64_t rh_ps_rows_length(const struct rh_ps_head *head, size_t size)
+{
+	if (head->kind == RH_PS_REC_PULL_ROWS)
+		return (uint64_t)head->rows * sizeof(uint32_t);
+	/* neither fits a record, and the product could overflow */
+	if (head->width > RH_PS_PART_MAX || head->rows > RH_PS_PART_MAX)
+		return UINT64_MAX;
+	return rh_ps_rows_offset(head->rows) + (uint64_t)head->rows * head->width * size;
+}
+
 #endif
