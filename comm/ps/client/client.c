@@ -274,7 +274,7 @@ static void client_check_late(struct rh_ps_request *request, int64_t now)
 		if (link->first < link->next)
 			(void)rh_comm_fail(&err, RH_COMM_ETIME, i,
 			                   "server %d at %s port %d %s, and the time limit of an operation is over", (int)i,
-			                   link->host, (int)link->port, link->wire ? "does not answer" : "is away");
+			                   link->place.host, (int)link->place.port, link->wire ? "does not answer" : "is away");
 	}
 	client_break(ps, &err);
 }

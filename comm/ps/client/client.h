@@ -52,8 +52,8 @@ struct rh_ps_request {
 struct rh_ps_link {
 	struct rh_ps *ps;
 	int32_t index;
-	int32_t port;
-	char *host;
+	int32_t mode; /**< RH_PS_SYNC …, since the first connection */
+	struct rh_ps_place place;
 	struct rh_ps_wire *wire;   /**< NULL: not connected */
 	struct rh_ps_part **parts; /**< in flight, by number: a ring; NULL: done */
 	size_t room;               /**< a power of two */
@@ -63,7 +63,6 @@ struct rh_ps_link {
 	uint64_t counted;          /**< the latest one that changed something and was answered */
 	uint64_t epoch;            /**< state of the server; 0: not known yet */
 	bool durable;              /**< it has a folder */
-	int32_t mode;              /**< RH_PS_SYNC …, since the first connection */
 	bool readable;
 	int64_t last_received; /**< when its latest record arrived, or the first request was sent */
 	int64_t asked;         /**< when the unanswered PING was sent; 0: none */
@@ -95,10 +94,8 @@ struct rh_ps {
 
 /** Free a worker in any state. Servers are not notified. */
 void rh_ps_client_destroy(struct rh_ps *ps);
-/** Parse the address "host:port". @return 0, RH_COMM_EINVAL or RH_COMM_ENOMEM */
-int32_t rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const char *address, size_t length);
-/** Continue with another address. @return as rh_ps_link_init() */
-int32_t rh_ps_link_move(struct rh_ps_link *link, const char *address, size_t length);
+/** Begin with a server that is not called yet, at @p place, which is copied. */
+void rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const struct rh_ps_place *place);
 /** Free what it holds. */
 void rh_ps_link_deinit(struct rh_ps_link *link);
 /** Connect and perform the handshake. Blocks until @p deadline at most. @return 0, RH_COMM_EIO: try again; RH_COMM_E*

@@ -27,45 +27,20 @@ struct link_call {
 	char whom[RH_PS_WHOM];
 };
 
-int32_t rh_ps_link_move(struct rh_ps_link *link, const char *address, size_t length)
-{
-	const char *colon = memrchr(address, ':', length);
-	bool bracketed = length > 0 && address[0] == '[';
-	size_t host_length;
-	char *end = NULL;
-	char *host;
-	long port;
-
-	if (!colon || colon == address || (bracketed && colon[-1] != ']'))
-		return RH_COMM_EINVAL;
-	port = strtol(colon + 1, &end, 10);
-	if (end != address + length || end == colon + 1 || port < 1 || port > UINT16_MAX)
-		return RH_COMM_EINVAL;
-	host_length = (size_t)(colon - address) - (bracketed ? 2 : 0);
-	host = strndup(address + (bracketed ? 1 : 0), host_length);
-	if (!host)
-		return RH_COMM_ENOMEM;
-	free(link->host);
-	link->host = host;
-	link->port = (int32_t)port;
-	return 0;
-}
-
-int32_t rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const char *address, size_t length)
+void rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const struct rh_ps_place *place)
 {
 	link->ps = ps;
 	link->index = index;
 	link->first = 1;
 	link->sent = 1;
 	link->next = 1;
-	return rh_ps_link_move(link, address, length);
+	link->place = *place;
 }
 
 void rh_ps_link_deinit(struct rh_ps_link *link)
 {
 	rh_ps_wire_free(link->wire);
 	free(link->parts);
-	free(link->host);
 }
 
 static int32_t call_greet(struct link_call *call, struct rh_ps_welcome *ret_welcome)
@@ -92,7 +67,8 @@ static int32_t call_attach_far(struct link_call *call, const struct rh_ps_call_p
 {
 	struct rh_ps_call bulk = call->call;
 	int fd = -1;
-	int32_t r = rh_comm_socket_connect(call->link->host, call->link->port, call->call.deadline, &fd, call->call.err);
+	int32_t r = rh_comm_socket_connect(call->link->place.host, call->link->place.port, call->call.deadline, &fd,
+	                                   call->call.err);
 
 	if (r < 0)
 		return r;
@@ -193,12 +169,12 @@ int32_t rh_ps_link_open(struct rh_ps_link *link, int64_t deadline, struct rh_com
 	struct link_call call = {.link = link, .call = {.deadline = deadline, .err = err}};
 	struct rh_ps_welcome welcome;
 	int fd = -1;
-	int32_t r = rh_comm_socket_connect(link->host, link->port, deadline, &fd, err);
+	int32_t r = rh_comm_socket_connect(link->place.host, link->place.port, deadline, &fd, err);
 
 	if (r < 0)
 		return r;
-	(void)snprintf(call.whom, sizeof(call.whom), "server %d at %.255s port %d", (int)link->index, link->host,
-	               (int)link->port);
+	(void)snprintf(call.whom, sizeof(call.whom), "server %d at %.255s port %d", (int)link->index, link->place.host,
+	               (int)link->place.port);
 	call.call.whom = call.whom;
 	rh_comm_socket_watch_peer(fd, link->ps->settings.death_timeout);
 	call.call.wire = rh_ps_wire_new(fd);
@@ -405,7 +381,7 @@ static void link_check_slow(struct rh_ps_link *link)
 		link->named = true;
 		(void)fprintf(stderr,
 		              "rh_ps: worker %d: server %d at %s port %d is slow or stopped: it has sent nothing for %lld s\n",
-		              (int)link->ps->settings.worker, (int)link->index, link->host, (int)link->port,
+		              (int)link->ps->settings.worker, (int)link->index, link->place.host, (int)link->place.port,
 		              (long long)((now - link->last_received) / RH_COMM_SECOND));
 	}
 }
@@ -430,7 +406,7 @@ static void link_lose(struct rh_ps_link *link)
 int32_t rh_ps_link_follow(struct rh_ps *ps, struct rh_comm_error *err)
 {
 	int32_t r = ps->join ? rh_ps_join_receive(ps->join, err) : 0;
-	const char *at = r > 0 ? rh_ps_join_cluster(ps->join)->servers : NULL;
+	const struct rh_ps_place *places = r > 0 ? rh_ps_join_cluster(ps->join)->places : NULL;
 
 	if (r < 0 && r != RH_COMM_EIO)
 		return r;
@@ -438,12 +414,8 @@ int32_t rh_ps_link_follow(struct rh_ps *ps, struct rh_comm_error *err)
 		rh_ps_join_free(ps->join);
 		ps->join = NULL;
 	}
-	for (int32_t i = 0; at && i < ps->link_count; i++) {
-		size_t length = strcspn(at, ",");
-
-		(void)rh_ps_link_move(&ps->links[i], at, length);
-		at += length + (at[length] == ',');
-	}
+	for (int32_t i = 0; places && i < ps->link_count; i++)
+		ps->links[i].place = places[i];
 	return 0;
 }
 
@@ -469,7 +441,7 @@ static int32_t link_call_again(struct rh_ps_link *link, struct rh_comm_error *er
 	now = rh_comm_now();
 	if (now - link->lost >= link_grace(link))
 		return rh_comm_fail(err, RH_COMM_EPEER, link->index, "server %d at %s port %d died or was cut off: %s",
-		                    (int)link->index, link->host, (int)link->port, last.text);
+		                    (int)link->index, link->place.host, (int)link->place.port, last.text);
 	link->call = now + link->pause;
 	link->pause = link->pause * 2 < PAUSE_MAX ? link->pause * 2 : PAUSE_MAX;
 	return 0;

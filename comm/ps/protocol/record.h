@@ -44,7 +44,7 @@ enum rh_ps_kind {
 	RH_PS_REC_KEY,       /**< while a backend is opened: a key, a zero byte, a value */
 	RH_PS_REC_ASSIGN,    /**< scheduler: struct rh_ps_assignment */
 	RH_PS_REC_PLACE,     /**< server, to the scheduler: struct rh_ps_place */
-	RH_PS_REC_PLACES,    /**< scheduler: where the servers are, as text, once all are there, and when one has moved */
+	RH_PS_REC_PLACES,    /**< scheduler: a struct rh_ps_place of each server, once all are there, and when one moved */
 	RH_PS_REC_CONNECTED, /**< it is open here; nothing but the backend's bytes and announcements follow */
 	RH_PS_REC_ROLE,      /**< scheduler: the server is the primary of its values: struct rh_ps_role_note */
 	RH_PS_REC_ALONE,     /**< primary, to the scheduler: the backup is lost; sequence is the term */
