@@ -91,11 +91,12 @@ int32_t rh_ps_op_check_rows(const struct rh_ps *ps, const struct rh_ps_op *op, s
 /* Take the rows of a part, from `at` on. @return where those of the next part begin */
 static size_t rows_take(const struct rh_ps_op *op, size_t at, struct rh_ps_part *part)
 {
+	size_t count = op->rows ? op->row_count : 0;
 	size_t end = at;
 
 	part->index = op->rows ? op->rows + at : NULL;
 	part->rows = 0;
-	for (; end < op->row_count && op->rows[end] < part->base + part->bytes / rows_size(op); end++)
+	for (; end < count && op->rows[end] < part->base + part->bytes / rows_size(op); end++)
 		part->rows += end == at || op->rows[end] != op->rows[end - 1];
 	part->index_count = end - at;
 	part->in = part->in && end > at ? part->in + at * rows_size(op) : NULL;
