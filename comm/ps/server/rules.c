@@ -83,10 +83,10 @@ int32_t rh_ps_rule_slots(int32_t rule)
 RULES(f32, float, sqrtf)
 RULES(f64, double, sqrt)
 
-/* @return where the elements of a change begin; NULL: there is no such array */
+/* @return where the elements of a change begin in an array that the rule has */
 static uint8_t *rule_at(uint8_t *array, const struct rh_ps_change *change)
 {
-	return array ? array + change->first * rh_comm_type_size(change->entry->type) : NULL;
+	return array + change->first * rh_comm_type_size(change->entry->type);
 }
 
 static void rule_learn_f32(const struct rh_ps_change *change, const struct rule_step *step)
@@ -94,16 +94,21 @@ static void rule_learn_f32(const struct rh_ps_change *change, const struct rule_
 	struct rh_ps_entry *entry = change->entry;
 	const float *push = (const float *)change->data;
 	float *value = (float *)rule_at(entry->value, change);
-	float *slots[2] = {(float *)rule_at(entry->slots[0], change), (float *)rule_at(entry->slots[1], change)};
+	float *slots[2];
 
-	if (change->config->rule == RH_PS_SGD)
+	if (change->config->rule == RH_PS_SGD) {
 		rule_sgd_f32(value, push, change->count, step);
-	else if (change->config->rule == RH_PS_MOMENTUM)
+		return;
+	}
+	slots[0] = (float *)rule_at(entry->slots[0], change);
+	if (change->config->rule == RH_PS_MOMENTUM) {
 		rule_momentum_f32(value, push, slots[0], change->count, step);
-	else if (change->config->rule == RH_PS_ADAGRAD)
+	} else if (change->config->rule == RH_PS_ADAGRAD) {
 		rule_adagrad_f32(value, push, slots[0], change->count, step);
-	else
+	} else {
+		slots[1] = (float *)rule_at(entry->slots[1], change);
 		rule_adam_f32(value, push, slots, change->count, step);
+	}
 }
 
 static void rule_learn_f64(const struct rh_ps_change *change, const struct rule_step *step)
@@ -111,16 +116,21 @@ static void rule_learn_f64(const struct rh_ps_change *change, const struct rule_
 	struct rh_ps_entry *entry = change->entry;
 	const double *push = (const double *)change->data;
 	double *value = (double *)rule_at(entry->value, change);
-	double *slots[2] = {(double *)rule_at(entry->slots[0], change), (double *)rule_at(entry->slots[1], change)};
+	double *slots[2];
 
-	if (change->config->rule == RH_PS_SGD)
+	if (change->config->rule == RH_PS_SGD) {
 		rule_sgd_f64(value, push, change->count, step);
-	else if (change->config->rule == RH_PS_MOMENTUM)
+		return;
+	}
+	slots[0] = (double *)rule_at(entry->slots[0], change);
+	if (change->config->rule == RH_PS_MOMENTUM) {
 		rule_momentum_f64(value, push, slots[0], change->count, step);
-	else if (change->config->rule == RH_PS_ADAGRAD)
+	} else if (change->config->rule == RH_PS_ADAGRAD) {
 		rule_adagrad_f64(value, push, slots[0], change->count, step);
-	else
+	} else {
+		slots[1] = (double *)rule_at(entry->slots[1], change);
 		rule_adam_f64(value, push, slots, change->count, step);
+	}
 }
 
 static void rule_learn(const struct rh_ps_change *change)

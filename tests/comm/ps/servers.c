@@ -183,8 +183,9 @@ struct rh_ps_op sparse_op(struct sparse_push *ret_push, int32_t what, int push, 
 	uint64_t first = (uint64_t)(push * 37 + worker * 11) % (SPARSE_ROWS - 500);
 
 	*ret_push = (struct sparse_push){.rows = {first, first, first + 1, first + 500 - 1}};
-	for (size_t i = 0; i < SPARSE_PUSHED * SPARSE_WIDTH; i++)
-		ret_push->in[i] = (float)(i / SPARSE_WIDTH + 1);
+	for (size_t i = 0; i < SPARSE_PUSHED; i++)
+		for (size_t j = 0; j < SPARSE_WIDTH; j++)
+			ret_push->in[i * SPARSE_WIDTH + j] = (float)(i + 1);
 	op.what = what;
 	op.in = ret_push->in;
 	op.out = ret_push->out;
