@@ -58,10 +58,10 @@ const char *rh_ps_getenv(void *arg, const char *name)
 	return getenv(name);
 }
 
-void rh_ps_settings_free(char **text)
+void rh_ps_settings_free(struct rh_ps_settings *settings)
 {
-	free(*text);
-	*text = NULL;
+	free(settings->places);
+	settings->places = NULL;
 }
 
 static const char *settings_text(const struct settings_reader *reader, const char *option, const char *name)
@@ -321,16 +321,10 @@ static int32_t settings_read_places(const struct settings_reader *reader, const 
 /* TF_CONFIG has the address where the others expect this server. */
 static void settings_take_port(const struct settings_reader *reader, struct rh_ps_server_settings *settings)
 {
-	const char *at = reader->cluster.servers;
-	const char *colon;
+	const struct rh_ps_cluster *cluster = &reader->cluster;
 
-	if (!at || reader->cluster.server < 0 || settings->port > 0)
-		return;
-	for (int32_t i = 0; i < reader->cluster.server && strchr(at, ','); i++)
-		at = strchr(at, ',') + 1;
-	colon = memrchr(at, ':', strcspn(at, ","));
-	if (colon)
-		settings->port = (int32_t)strtol(colon + 1, NULL, 10);
+	if (cluster->places && cluster->server >= 0 && cluster->server < cluster->server_count && settings->port == 0)
+		settings->port = cluster->places[cluster->server].port;
 }
 
 static int32_t settings_read_server(const struct settings_reader *reader, const struct rh_ps_server_options *options,
@@ -378,7 +372,7 @@ int32_t rh_ps_server_settings_read(const struct rh_ps_server_options *options, c
 	r = settings_read_server(&reader, options, &settings);
 	if (r == 0)
 		r = settings_read_replicas(&reader, &settings);
-	free(reader.cluster.servers);
+	free(reader.cluster.places);
 	if (r < 0)
 		return r;
 	settings.host = settings_text(&reader, options->host, "RH_PS_HOST");
@@ -415,32 +409,58 @@ static int32_t settings_read_times(const struct settings_reader *reader, const s
 	return r;
 }
 
+/* The addresses of two sources agree, or the first that differs is named. */
+static int32_t settings_agree_places(const struct settings_reader *reader, const char *source,
+                                     const struct rh_ps_settings *settings)
+{
+	const struct rh_ps_cluster *cluster = &reader->cluster;
+	char here[RH_PS_PLACE_TEXT];
+	char there[RH_PS_PLACE_TEXT];
+
+	for (int32_t i = 0; i < settings->server_count && i < cluster->server_count; i++) {
+		if (rh_ps_place_equal(&settings->places[i], &cluster->places[i]))
+			continue;
+		rh_ps_place_print(&settings->places[i], here);
+		rh_ps_place_print(&cluster->places[i], there);
+		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "%s gives %.200s and TF_CONFIG gives %.200s as server %d: unset one of them", source, here,
+		                    there, (int)i);
+	}
+	if (settings->server_count == cluster->server_count)
+		return 0;
+	return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+	                    "%s gives %d servers and TF_CONFIG gives %d: unset one of them", source,
+	                    (int)settings->server_count, (int)cluster->server_count);
+}
+
+/* Take the addresses that another source has found. */
+static int32_t settings_copy_places(const struct settings_reader *reader, const struct rh_ps_cluster *cluster,
+                                    struct rh_ps_settings *settings)
+{
+	settings->places = calloc((size_t)cluster->server_count, sizeof(*settings->places));
+	if (!settings->places)
+		return rh_comm_fail(reader->err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
+	memcpy(settings->places, cluster->places, (size_t)cluster->server_count * sizeof(*settings->places));
+	settings->server_count = cluster->server_count;
+	return 0;
+}
+
 static int32_t settings_read_servers(const struct settings_reader *reader, const struct rh_ps_options *options,
                                      struct rh_ps_settings *settings)
 {
 	const char *known = settings_text(reader, options->servers, "RH_PS_SERVERS");
-	const char *cluster = reader->cluster.servers;
+	const struct rh_ps_cluster *cluster = reader->cluster.places ? &reader->cluster : &reader->found;
+	int32_t r;
 
-	if (!known && !cluster)
-		cluster = reader->found.servers;
-	if (known && cluster && strcmp(known, cluster) != 0)
-		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
-		                    "%s gives %s and TF_CONFIG gives %s: unset one of them",
-		                    options->servers ? "options.servers" : "RH_PS_SERVERS", known, cluster);
-	if (!known && !cluster)
+	if (!known && cluster->places)
+		return settings_copy_places(reader, cluster, settings);
+	if (!known)
 		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                    "the addresses of the servers are missing: set RH_PS_SERVERS to host:port,host:port");
-	settings->text = strdup(known ? known : cluster);
-	if (!settings->text)
-		return rh_comm_fail(reader->err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	settings->servers = settings->text;
-	settings->server_count = 1;
-	for (const char *at = strchr(settings->servers, ','); at; at = strchr(at + 1, ','))
-		settings->server_count++;
-	if (settings->server_count > RH_PS_MAX)
-		return rh_comm_fail(reader->err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "%d servers are more than %d",
-		                    (int)settings->server_count, RH_PS_MAX);
-	return 0;
+	r = rh_ps_places_read(known, &settings->places, &settings->server_count, reader->err);
+	if (r < 0 || !reader->cluster.places)
+		return r;
+	return settings_agree_places(reader, options->servers ? "options.servers" : "RH_PS_SERVERS", settings);
 }
 
 static int32_t settings_read_worker(const struct settings_reader *reader, const struct rh_ps_options *options,
@@ -495,9 +515,9 @@ int32_t rh_ps_settings_read(const struct rh_ps_options *options, const struct rh
 	if (r < 0)
 		return r;
 	r = settings_read_worker(&reader, options, &settings);
-	free(reader.cluster.servers);
+	free(reader.cluster.places);
 	if (r < 0) {
-		rh_ps_settings_free(&settings.text);
+		rh_ps_settings_free(&settings);
 		return r;
 	}
 	settings.job = settings_text_or_empty(&reader, options->job, "RH_COMM_JOB");

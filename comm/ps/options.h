@@ -7,6 +7,7 @@
 #define RH_COMM_PS_OPTIONS_H
 
 #include "comm/core/env.h"
+#include "comm/ps/scheduler/place.h"
 #include "comm/ps/server/store.h"
 
 /** Settings of a server. Texts are borrowed from the options or the environment. */
@@ -28,11 +29,11 @@ struct rh_ps_server_settings {
 	bool no_shm;      /**< a backup is never reached through shared memory */
 };
 
-/** Settings of a worker. Texts are borrowed as above, or from @e text. */
+/** Settings of a worker. Texts are borrowed as above. */
 struct rh_ps_settings {
 	int32_t worker;
 	int32_t workers;
-	const char *servers; /**< "host:port,host:port" */
+	struct rh_ps_place *places; /**< owned; of all servers, in their order */
 	int32_t server_count;
 	const char *job;
 	const char *secret;
@@ -44,12 +45,11 @@ struct rh_ps_settings {
 	int64_t slow;
 	int32_t no_shm;
 	const char *backend;
-	char *text; /**< owned */
 };
 
 /** A cluster as TF_CONFIG describes it. All zero is none. */
 struct rh_ps_cluster {
-	char *servers; /**< owned; addresses of the PS replicas, separated by commas */
+	struct rh_ps_place *places; /**< owned; addresses of the servers; NULL: not known */
 	int32_t server_count;
 	int32_t workers;  /**< Chief, Master and Workers */
 	int32_t server;   /**< number of this server; -1: another role */
@@ -80,8 +80,8 @@ int32_t rh_ps_settings_read(const struct rh_ps_options *options, const struct rh
                             struct rh_ps_settings *ret_settings, struct rh_comm_error *err);
 /** @return the selected backend; never NULL. @param option of the options; may be NULL */
 const char *rh_ps_backend_read(const struct rh_comm_variables *variables, const char *option);
-/** Free what settings own. @param text their member */
-void rh_ps_settings_free(char **text);
+/** Free what settings own. */
+void rh_ps_settings_free(struct rh_ps_settings *settings);
 /**
  * Read the parameter servers and workers of TF_CONFIG.
  * @param text NULL: there is none. @return 0; RH_COMM_EINVAL: it is malformed; RH_COMM_ENOMEM

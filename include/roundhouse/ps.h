@@ -145,19 +145,39 @@ struct rh_ps_options {
 #define RH_PS_PULL 3      /**< out: count elements */
 #define RH_PS_PUSH_PULL 4 /**< both, in one trip */
 #define RH_PS_BARRIER 5   /**< wait until all workers are here; no key, no buffers */
+/**
+ * Push rows of a value, as the gradient of an embedding: in has row_count rows of width elements. The elements of a row
+ * that is named more than once are summed. The rule changes the rows that were pushed to, and no other: momentum and
+ * Adam's means of a row rest while it is not pushed to, and Adam counts the steps of each row. In a round, the rows of
+ * all workers are added up, and the mean is by the number of all workers; RH_PS_TOTAL and RH_PS_MEAN replace the rows
+ * of the round. It counts as the worker's push of that key, also without any row, in rounds and for staleness.
+ */
+#define RH_PS_PUSH_ROWS 6
+#define RH_PS_PULL_ROWS 7      /**< pull rows: out gets row_count rows of width elements */
+#define RH_PS_PUSH_PULL_ROWS 8 /**< push rows and pull the same ones, in one trip; out may be in */
 /** @} */
 
-/** One operation. Buffers stay the caller's, and must live unchanged until it is done. */
+/** One operation. Buffers, and rows, stay the caller's, and must live unchanged until it is done. */
 struct rh_ps_op {
-	uint32_t size;    /**< sizeof(struct rh_ps_op) where it was compiled */
-	int32_t what;     /**< RH_PS_INIT … */
-	uint64_t key;     /**< any but UINT64_MAX */
-	const void *in;   /**< what is pushed, or the first value */
-	void *out;        /**< what is pulled */
-	size_t count;     /**< elements; the same in every operation with this key */
-	int32_t type;     /**< RH_COMM_F32 …; likewise */
-	int32_t reserved; /**< 0 */
-	int64_t timeout;  /**< microseconds; 0: the worker's op_timeout; -1: no limit */
+	uint32_t size;  /**< sizeof(struct rh_ps_op) where it was compiled */
+	int32_t what;   /**< RH_PS_INIT … */
+	uint64_t key;   /**< any but UINT64_MAX */
+	const void *in; /**< what is pushed, or the first value */
+	void *out;      /**< what is pulled */
+	size_t count;   /**< elements of the whole value; the same in every operation with this key */
+	int32_t type;   /**< RH_COMM_F32 …; likewise */
+	/**
+	 * Elements of a row, of which count is a multiple: likewise, RH_PS_INIT too. A row fits a part. 0: the value has no
+	 * rows
+	 */
+	int32_t width;
+	int64_t timeout; /**< microseconds; 0: the worker's op_timeout; -1: no limit */
+	/**
+	 * RH_PS_PUSH_ROWS and the like: which rows, ascending, a row as often as in or out has it; else NULL. Callers
+	 * whose header ends before this member have none
+	 */
+	const uint64_t *rows;
+	size_t row_count; /**< how many; 0: none, and then rows, in and out may be NULL */
 };
 
 /**

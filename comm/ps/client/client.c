@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "comm/core/error.h"
+#include "comm/ps/client/rows.h"
 #include "comm/ps/server/store.h"
 
 /* The servers report when a limit is over; this is for those that send nothing at all. */
@@ -16,7 +18,6 @@
 #define SLEEP_MAX 1000
 /* So often what moves over a backend is looked at in a row without a pause. */
 #define TURNS 1000
-#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
 int32_t rh_ps_worker(const struct rh_ps *ps)
 {
@@ -62,39 +63,22 @@ static void client_progress(struct rh_ps *ps, bool look)
 			client_break(ps, &err);
 }
 
-/* Parts of large values follow one another over all servers; values begin anywhere. */
-static struct rh_ps_link *client_link(struct rh_ps *ps, uint64_t key, uint32_t number)
-{
-	uint64_t hash = key == RH_PS_BARRIER_KEY ? 0 : (key * GOLDEN) >> 33;
-
-	return &ps->links[(hash + number) % (uint64_t)ps->link_count];
-}
-
 static size_t client_bytes(const struct rh_ps_op *op)
 {
 	return op->what == RH_PS_BARRIER ? 0 : op->count * rh_comm_type_size(op->type);
 }
 
-static size_t client_part_count(const struct rh_ps *ps, const struct rh_ps_op *op)
-{
-	size_t part = (size_t)ps->settings.part;
-	size_t bytes = client_bytes(op);
-
-	return bytes == 0 ? 1 : (bytes + part - 1) / part;
-}
-
 static int32_t client_check_op(const struct rh_ps *ps, const struct rh_ps_op *op, struct rh_comm_error *err)
 {
 	size_t size = rh_comm_type_size(op->type);
-	bool pulls = op->what == RH_PS_PULL || op->what == RH_PS_PUSH_PULL;
-	bool pushes = op->what == RH_PS_PUSH || op->what == RH_PS_PUSH_PULL;
+	bool by_rows = rh_ps_op_has_rows(op);
+	bool some = !by_rows || op->row_count > 0;
+	bool pulls = op->what == RH_PS_PULL || op->what == RH_PS_PUSH_PULL || (by_rows && op->what != RH_PS_PUSH_ROWS);
+	bool pushes = op->what == RH_PS_PUSH || op->what == RH_PS_PUSH_PULL || (by_rows && op->what != RH_PS_PULL_ROWS);
 
-	if (op->size != sizeof(*op))
-		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "op.size is %u and must be sizeof(struct rh_ps_op)",
-		                    op->size);
 	if (op->what == RH_PS_BARRIER)
 		return 0;
-	if (op->what < RH_PS_INIT || op->what > RH_PS_BARRIER)
+	if (op->what < RH_PS_INIT || op->what > RH_PS_PUSH_PULL_ROWS)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "op.what: %d is not a valid operation",
 		                    (int)op->what);
 	if (op->key == RH_PS_BARRIER_KEY)
@@ -102,31 +86,36 @@ static int32_t client_check_op(const struct rh_ps *ps, const struct rh_ps_op *op
 	if (size == 0 || op->count == 0 || op->count > (size_t)ps->settings.part / size * INT32_MAX)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu: %zu elements of type %d cannot be kept",
 		                    (unsigned long long)op->key, op->count, (int)op->type);
-	if ((pulls && !op->out) || (pushes && !op->in))
+	if (some && ((pulls && !op->out) || (pushes && !op->in)))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu: op.%s is NULL",
 		                    (unsigned long long)op->key, pulls && !op->out ? "out" : "in");
-	return 0;
+	return rh_ps_op_check_rows(ps, op, err);
 }
 
 /* The fields that all parts of an operation share. */
 static struct rh_ps_part client_pattern(const struct rh_ps *ps, const struct rh_ps_op *op)
 {
-	static const uint32_t kinds[] = {[RH_PS_INIT] = RH_PS_REC_INIT,
-	                                 [RH_PS_PUSH] = RH_PS_REC_PUSH,
-	                                 [RH_PS_PULL] = RH_PS_REC_PULL,
-	                                 [RH_PS_PUSH_PULL] = RH_PS_REC_PUSH_PULL,
-	                                 [RH_PS_BARRIER] = RH_PS_REC_PUSH_PULL};
-	struct rh_ps_part part = {.kind = kinds[op->what], .key = op->key, .type = op->type, .timeout = op->timeout};
+	static const uint32_t kinds[] = {
+		[RH_PS_INIT] = RH_PS_REC_INIT,           [RH_PS_PUSH] = RH_PS_REC_PUSH,
+		[RH_PS_PULL] = RH_PS_REC_PULL,           [RH_PS_PUSH_PULL] = RH_PS_REC_PUSH_PULL,
+		[RH_PS_BARRIER] = RH_PS_REC_PUSH_PULL,   [RH_PS_PUSH_ROWS] = RH_PS_REC_PUSH_ROWS,
+		[RH_PS_PULL_ROWS] = RH_PS_REC_PULL_ROWS, [RH_PS_PUSH_PULL_ROWS] = RH_PS_REC_PUSH_PULL_ROWS};
+	struct rh_ps_part part = {.kind = kinds[op->what],
+	                          .key = op->key,
+	                          .type = op->type,
+	                          .width = (uint32_t)op->width,
+	                          .timeout = op->timeout};
 
 	if (op->timeout == 0)
 		part.timeout = ps->settings.op_timeout == RH_COMM_NEVER ? -1 : ps->settings.op_timeout;
 	if (op->what == RH_PS_BARRIER) {
 		part.key = RH_PS_BARRIER_KEY;
 		part.type = RH_COMM_U8;
+		part.width = 0;
 		return part;
 	}
-	part.in = op->what == RH_PS_PULL ? NULL : op->in;
-	part.out = op->what == RH_PS_PUSH ? NULL : op->out;
+	part.in = op->what == RH_PS_PULL || op->what == RH_PS_PULL_ROWS ? NULL : op->in;
+	part.out = op->what == RH_PS_PUSH || op->what == RH_PS_PUSH_ROWS ? NULL : op->out;
 	if (op->what == RH_PS_INIT && ps->settings.worker != 0)
 		part.in = NULL;
 	if (op->what == RH_PS_INIT && ps->settings.worker == 0 && !op->in)
@@ -147,25 +136,49 @@ static struct rh_ps_request *client_request(struct rh_ps *ps, size_t count)
 	return request;
 }
 
-/* Cut an operation. @return parts written */
-static size_t client_cut(const struct rh_ps *ps, const struct rh_ps_op *op, struct rh_ps_request *request, size_t at)
+/* Cut an operation. @param parts NULL: they are only counted. @return how many there are */
+static size_t client_cut(struct rh_ps *ps, const struct rh_ps_op *op, struct rh_ps_request *request,
+                         struct rh_ps_part *parts)
 {
 	struct rh_ps_part part = client_pattern(ps, op);
-	size_t count = client_part_count(ps, op);
 	size_t bytes = client_bytes(op);
-	size_t step = (size_t)ps->settings.part;
+	size_t step = bytes > 0 ? rh_ps_op_step(ps, op) : 1;
+	size_t count = bytes > 0 ? (bytes + step - 1) / step : 1;
 
 	part.request = request;
-	for (size_t i = 0; i < count; i++) {
+	if (rh_ps_op_has_rows(op))
+		return rh_ps_op_cut_rows(ps, op, &part, parts);
+	for (size_t i = 0; parts && i < count; i++) {
 		part.number = (uint32_t)i;
 		part.bytes = (uint32_t)(bytes - i * step < step ? bytes - i * step : step);
-		request->parts[at + i] = part;
+		parts[i] = part;
 		if (part.in)
 			part.in += step;
 		if (part.out)
 			part.out += step;
 	}
 	return count;
+}
+
+/* Copy an operation: its size is that of the caller's header, which may end before the members of rows. */
+static int32_t client_take_op(const struct rh_ps_op *ops, size_t at, struct rh_ps_op *ret_op, struct rh_comm_error *err)
+{
+	size_t size = ops[0].size;
+	uint32_t own;
+
+	memset(ret_op, 0, sizeof(*ret_op));
+	if (size == sizeof(*ops) || size == offsetof(struct rh_ps_op, rows)) {
+		const uint8_t *from = (const uint8_t *)ops + at * size;
+
+		memcpy(&own, from, sizeof(own));
+		if (own == size) {
+			memcpy(ret_op, from, size);
+			return 0;
+		}
+		size = own;
+	}
+	return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+	                    "op.size is %zu and must be sizeof(struct rh_ps_op), the same in all operations", size);
 }
 
 /* The time after which a missing answer is an error. */
@@ -202,7 +215,7 @@ static int32_t client_launch(struct rh_ps *ps, struct rh_ps_request *request, si
 	for (size_t i = 0; i < count && r == 0; i++) {
 		struct rh_ps_part *part = &request->parts[i];
 
-		rh_ps_link_post(everywhere ? &ps->links[i] : client_link(ps, part->key, part->number), part);
+		rh_ps_link_post(everywhere ? &ps->links[i] : rh_ps_part_link(ps, part->key, part->number), part);
 	}
 	if (r == 0)
 		client_progress(ps, false);
@@ -214,21 +227,24 @@ int32_t rh_ps_post(struct rh_ps *ps, const struct rh_ps_op *ops, size_t count, s
                    struct rh_comm_error *err)
 {
 	struct rh_ps_request *request;
+	struct rh_ps_op op;
 	size_t parts = 0;
 	size_t at = 0;
 	int32_t r = 0;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
-		r = client_check_op(ps, &ops[i], err);
-		parts += r == 0 ? client_part_count(ps, &ops[i]) : 0;
+		r = client_take_op(ops, i, &op, err);
+		if (r == 0)
+			r = client_check_op(ps, &op, err);
+		parts += r == 0 ? client_cut(ps, &op, NULL, NULL) : 0;
 	}
 	if (r < 0)
 		return r;
 	request = client_request(ps, parts);
 	if (!request)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	for (size_t i = 0; i < count; i++)
-		at += client_cut(ps, &ops[i], request, at);
+	for (size_t i = 0; i < count && client_take_op(ops, i, &op, err) == 0; i++)
+		at += client_cut(ps, &op, request, &request->parts[at]);
 	r = client_launch(ps, request, parts, false, err);
 	if (r < 0) {
 		free(request);
@@ -258,7 +274,7 @@ static void client_check_late(struct rh_ps_request *request, int64_t now)
 		if (link->first < link->next)
 			(void)rh_comm_fail(&err, RH_COMM_ETIME, i,
 			                   "server %d at %s port %d %s, and the time limit of an operation is over", (int)i,
-			                   link->host, (int)link->port, link->wire ? "does not answer" : "is away");
+			                   link->place.host, (int)link->place.port, link->wire ? "does not answer" : "is away");
 	}
 	client_break(ps, &err);
 }

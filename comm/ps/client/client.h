@@ -26,10 +26,16 @@ struct rh_ps_part {
 	uint32_t number; /**< of the part */
 	uint32_t bytes;
 	int32_t type;
-	uint32_t reserved;
-	const uint8_t *in; /**< NULL: no payload */
+	uint32_t width;    /**< elements of a row; 0: the value has none */
+	const uint8_t *in; /**< NULL: no elements are sent */
 	uint8_t *out;      /**< NULL: no value is requested */
 	int64_t timeout;   /**< microseconds that the server may wait; negative: no limit */
+	/** of a request that names rows: which of the value, the caller's */
+	const uint64_t *index;
+	size_t index_count;
+	uint64_t base; /**< the first row of the part */
+	uint32_t rows; /**< different ones that are named */
+	uint32_t reserved;
 };
 
 /** Operations that were posted together. */
@@ -46,8 +52,8 @@ struct rh_ps_request {
 struct rh_ps_link {
 	struct rh_ps *ps;
 	int32_t index;
-	int32_t port;
-	char *host;
+	int32_t mode; /**< RH_PS_SYNC …, since the first connection */
+	struct rh_ps_place place;
 	struct rh_ps_wire *wire;   /**< NULL: not connected */
 	struct rh_ps_part **parts; /**< in flight, by number: a ring; NULL: done */
 	size_t room;               /**< a power of two */
@@ -88,10 +94,8 @@ struct rh_ps {
 
 /** Free a worker in any state. Servers are not notified. */
 void rh_ps_client_destroy(struct rh_ps *ps);
-/** Parse the address "host:port". @return 0, RH_COMM_EINVAL or RH_COMM_ENOMEM */
-int32_t rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const char *address, size_t length);
-/** Continue with another address. @return as rh_ps_link_init() */
-int32_t rh_ps_link_move(struct rh_ps_link *link, const char *address, size_t length);
+/** Begin with a server that is not called yet, at @p place, which is copied. */
+void rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const struct rh_ps_place *place);
 /** Free what it holds. */
 void rh_ps_link_deinit(struct rh_ps_link *link);
 /** Connect and perform the handshake. Blocks until @p deadline at most. @return 0, RH_COMM_EIO: try again; RH_COMM_E*

@@ -20,21 +20,12 @@
 
 static int32_t connect_init_links(struct rh_ps *ps, struct rh_comm_error *err)
 {
-	const char *at = ps->settings.servers;
-
 	ps->links = calloc((size_t)ps->settings.server_count, sizeof(*ps->links));
 	if (!ps->links)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	for (int32_t i = 0; i < ps->settings.server_count; i++) {
-		size_t length = strcspn(at, ",");
-		int32_t r = rh_ps_link_init(&ps->links[i], ps, i, at, length);
-
-		ps->link_count++;
-		if (r < 0)
-			return rh_comm_fail(err, r, RH_COMM_NO_RANK,
-			                    "servers: \"%.*s\" must be host:port, as in \"ps-0:2222,ps-1:2222\"", (int)length, at);
-		at += length + (at[length] == ',');
-	}
+	ps->link_count = ps->settings.server_count;
+	for (int32_t i = 0; i < ps->link_count; i++)
+		rh_ps_link_init(&ps->links[i], ps, i, &ps->settings.places[i]);
 	return 0;
 }
 
@@ -55,7 +46,7 @@ static int32_t connect_open_link(struct rh_ps_link *link, int64_t deadline, stru
 	while ((r = rh_ps_link_open(link, deadline, &last)) == RH_COMM_EIO) {
 		if (rh_comm_now() + pause >= deadline)
 			return rh_comm_fail(err, RH_COMM_ETIME, link->index, "server %d at %s port %d was not reached in time: %s",
-			                    (int)link->index, link->host, (int)link->port, last.text);
+			                    (int)link->index, link->place.host, (int)link->place.port, last.text);
 		connect_pause(pause);
 		pause = pause * 2 < PAUSE_MAX ? pause * 2 : PAUSE_MAX;
 		/* its backup may have taken over */
@@ -135,7 +126,7 @@ void rh_ps_client_destroy(struct rh_ps *ps)
 	free(ps->links);
 	rh_ps_join_free(ps->join);
 	rh_ps_fabric_close(&ps->fabric);
-	rh_ps_settings_free(&ps->settings.text);
+	rh_ps_settings_free(&ps->settings);
 	(void)pthread_mutex_destroy(&ps->lock);
 	(void)pthread_cond_destroy(&ps->changed);
 	if (ps->wake >= 0)

@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include "comm/core/bootstrap/protocol/socket.h"
+#include "comm/core/collective/reduce.h"
 #include "comm/core/error.h"
-#include "comm/ps/client/client.h"
+#include "comm/ps/client/rows.h"
 #include "comm/ps/protocol/call.h"
 
 #define PARTS_FIRST 64
@@ -26,45 +27,20 @@ struct link_call {
 	char whom[RH_PS_WHOM];
 };
 
-int32_t rh_ps_link_move(struct rh_ps_link *link, const char *address, size_t length)
-{
-	const char *colon = memrchr(address, ':', length);
-	bool bracketed = length > 0 && address[0] == '[';
-	size_t host_length;
-	char *end = NULL;
-	char *host;
-	long port;
-
-	if (!colon || colon == address || (bracketed && colon[-1] != ']'))
-		return RH_COMM_EINVAL;
-	port = strtol(colon + 1, &end, 10);
-	if (end != address + length || end == colon + 1 || port < 1 || port > UINT16_MAX)
-		return RH_COMM_EINVAL;
-	host_length = (size_t)(colon - address) - (bracketed ? 2 : 0);
-	host = strndup(address + (bracketed ? 1 : 0), host_length);
-	if (!host)
-		return RH_COMM_ENOMEM;
-	free(link->host);
-	link->host = host;
-	link->port = (int32_t)port;
-	return 0;
-}
-
-int32_t rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const char *address, size_t length)
+void rh_ps_link_init(struct rh_ps_link *link, struct rh_ps *ps, int32_t index, const struct rh_ps_place *place)
 {
 	link->ps = ps;
 	link->index = index;
 	link->first = 1;
 	link->sent = 1;
 	link->next = 1;
-	return rh_ps_link_move(link, address, length);
+	link->place = *place;
 }
 
 void rh_ps_link_deinit(struct rh_ps_link *link)
 {
 	rh_ps_wire_free(link->wire);
 	free(link->parts);
-	free(link->host);
 }
 
 static int32_t call_greet(struct link_call *call, struct rh_ps_welcome *ret_welcome)
@@ -91,7 +67,8 @@ static int32_t call_attach_far(struct link_call *call, const struct rh_ps_call_p
 {
 	struct rh_ps_call bulk = call->call;
 	int fd = -1;
-	int32_t r = rh_comm_socket_connect(call->link->host, call->link->port, call->call.deadline, &fd, call->call.err);
+	int32_t r = rh_comm_socket_connect(call->link->place.host, call->link->place.port, call->call.deadline, &fd,
+	                                   call->call.err);
 
 	if (r < 0)
 		return r;
@@ -154,6 +131,9 @@ static int32_t call_attach(struct link_call *call, struct rh_ps_welcome *welcome
 /* Begin where the server is. */
 static void link_begin(struct rh_ps_link *link, const struct rh_ps_welcome *welcome)
 {
+	/* read without the lock by those who post, so never written again; a backup has the same */
+	if (link->epoch == 0)
+		link->mode = welcome->mode;
 	if (link->epoch == 0 && welcome->last >= link->next) {
 		/* an earlier process of this worker has come that far */
 		link->first = welcome->last + 1;
@@ -189,12 +169,12 @@ int32_t rh_ps_link_open(struct rh_ps_link *link, int64_t deadline, struct rh_com
 	struct link_call call = {.link = link, .call = {.deadline = deadline, .err = err}};
 	struct rh_ps_welcome welcome;
 	int fd = -1;
-	int32_t r = rh_comm_socket_connect(link->host, link->port, deadline, &fd, err);
+	int32_t r = rh_comm_socket_connect(link->place.host, link->place.port, deadline, &fd, err);
 
 	if (r < 0)
 		return r;
-	(void)snprintf(call.whom, sizeof(call.whom), "server %d at %.255s port %d", (int)link->index, link->host,
-	               (int)link->port);
+	(void)snprintf(call.whom, sizeof(call.whom), "server %d at %.255s port %d", (int)link->index, link->place.host,
+	               (int)link->place.port);
 	call.call.whom = call.whom;
 	rh_comm_socket_watch_peer(fd, link->ps->settings.death_timeout);
 	call.call.wire = rh_ps_wire_new(fd);
@@ -249,25 +229,38 @@ static struct rh_ps_part **link_slot(const struct rh_ps_link *link, uint64_t num
 	return &link->parts[number & (link->room - 1)];
 }
 
+static size_t link_part_length(const struct rh_ps_part *part)
+{
+	if (rh_ps_kind_has_rows(part->kind))
+		return rh_ps_part_rows_length(part);
+	if (!part->in)
+		return 0;
+	return part->kind == RH_PS_REC_RATE ? sizeof(double) : part->bytes;
+}
+
 /* @return false: there is no room now */
 static bool link_send_part(struct rh_ps_link *link, const struct rh_ps_part *part)
 {
 	struct rh_ps_head head = {
-		.kind = part->kind,
-		.length = part->in ? part->kind == RH_PS_REC_RATE ? (uint32_t)sizeof(double) : part->bytes : 0,
+		.kind = (uint16_t)part->kind,
+		.length = (uint32_t)link_part_length(part),
 		.sequence = link->sent,
 		.key = part->key,
 		.part = part->number,
 		.bytes = part->bytes,
 		.type = part->type,
-		.flags = part->flags,
+		.flags = (uint16_t)part->flags,
+		.width = part->width,
+		.rows = part->rows,
 		.timeout = part->timeout,
 	};
 	uint8_t *at = rh_ps_wire_add(link->wire, &head);
 
 	if (!at)
 		return false;
-	if (head.length > 0)
+	if (rh_ps_kind_has_rows(part->kind))
+		rh_ps_part_put_rows(part, at);
+	else if (head.length > 0)
 		memcpy(at, part->in, head.length);
 	return true;
 }
@@ -284,7 +277,7 @@ static int32_t link_send(struct rh_ps_link *link)
 			continue;
 		if (!link_send_part(link, part))
 			break;
-		unseen += RH_PS_ALIGN + part->bytes;
+		unseen += RH_PS_ALIGN + link_part_length(part);
 		if (unseen >= RH_PS_PART_MAX / 2 && rh_ps_wire_flush(link->wire) < 0)
 			return RH_COMM_EPEER;
 		unseen %= RH_PS_PART_MAX / 2;
@@ -295,7 +288,23 @@ static int32_t link_send(struct rh_ps_link *link)
 /* @return whether a server that has answered such a request never forgets it */
 static bool link_counts(uint32_t kind)
 {
-	return kind == RH_PS_REC_PUSH || kind == RH_PS_REC_PUSH_PULL || kind == RH_PS_REC_RATE;
+	return kind == RH_PS_REC_PUSH || kind == RH_PS_REC_PUSH_PULL || kind == RH_PS_REC_PUSH_ROWS ||
+	       kind == RH_PS_REC_PUSH_PULL_ROWS || kind == RH_PS_REC_RATE;
+}
+
+/* @return 0 or RH_COMM_EPEER: it is not what was asked for */
+static int32_t link_take_value(const struct rh_ps_part *part, const struct rh_ps_head *head, const uint8_t *payload)
+{
+	bool by_rows = rh_ps_kind_has_rows(part->kind);
+	size_t row = (size_t)part->width * rh_comm_type_size(part->type);
+
+	if (!part->out || head->length != (by_rows ? part->rows * row : part->bytes))
+		return RH_COMM_EPEER;
+	if (by_rows)
+		rh_ps_part_get_rows(part, payload);
+	else if (head->length > 0)
+		memcpy(part->out, payload, part->bytes);
+	return 0;
 }
 
 static int32_t link_finish(struct rh_ps_link *link, const struct rh_ps_head *head, const uint8_t *payload)
@@ -308,9 +317,8 @@ static int32_t link_finish(struct rh_ps_link *link, const struct rh_ps_head *hea
 		return RH_COMM_EPEER;
 	part = *link_slot(link, head->sequence);
 	if (head->kind == RH_PS_REC_VALUE) {
-		if (!part->out || head->length != part->bytes)
+		if (link_take_value(part, head, payload) < 0)
 			return RH_COMM_EPEER;
-		memcpy(part->out, payload, part->bytes);
 	} else if (head->kind == RH_PS_REC_ERROR) {
 		if (head->length == 0 || payload[head->length - 1] != '\0' || head->status >= 0)
 			return RH_COMM_EPEER;
@@ -373,7 +381,7 @@ static void link_check_slow(struct rh_ps_link *link)
 		link->named = true;
 		(void)fprintf(stderr,
 		              "rh_ps: worker %d: server %d at %s port %d is slow or stopped: it has sent nothing for %lld s\n",
-		              (int)link->ps->settings.worker, (int)link->index, link->host, (int)link->port,
+		              (int)link->ps->settings.worker, (int)link->index, link->place.host, (int)link->place.port,
 		              (long long)((now - link->last_received) / RH_COMM_SECOND));
 	}
 }
@@ -398,7 +406,7 @@ static void link_lose(struct rh_ps_link *link)
 int32_t rh_ps_link_follow(struct rh_ps *ps, struct rh_comm_error *err)
 {
 	int32_t r = ps->join ? rh_ps_join_receive(ps->join, err) : 0;
-	const char *at = r > 0 ? rh_ps_join_cluster(ps->join)->servers : NULL;
+	const struct rh_ps_place *places = r > 0 ? rh_ps_join_cluster(ps->join)->places : NULL;
 
 	if (r < 0 && r != RH_COMM_EIO)
 		return r;
@@ -406,12 +414,8 @@ int32_t rh_ps_link_follow(struct rh_ps *ps, struct rh_comm_error *err)
 		rh_ps_join_free(ps->join);
 		ps->join = NULL;
 	}
-	for (int32_t i = 0; at && i < ps->link_count; i++) {
-		size_t length = strcspn(at, ",");
-
-		(void)rh_ps_link_move(&ps->links[i], at, length);
-		at += length + (at[length] == ',');
-	}
+	for (int32_t i = 0; places && i < ps->link_count; i++)
+		ps->links[i].place = places[i];
 	return 0;
 }
 
@@ -437,7 +441,7 @@ static int32_t link_call_again(struct rh_ps_link *link, struct rh_comm_error *er
 	now = rh_comm_now();
 	if (now - link->lost >= link_grace(link))
 		return rh_comm_fail(err, RH_COMM_EPEER, link->index, "server %d at %s port %d died or was cut off: %s",
-		                    (int)link->index, link->host, (int)link->port, last.text);
+		                    (int)link->index, link->place.host, (int)link->place.port, last.text);
 	link->call = now + link->pause;
 	link->pause = link->pause * 2 < PAUSE_MAX ? link->pause * 2 : PAUSE_MAX;
 	return 0;

@@ -44,7 +44,7 @@ enum rh_ps_kind {
 	RH_PS_REC_KEY,       /**< while a backend is opened: a key, a zero byte, a value */
 	RH_PS_REC_ASSIGN,    /**< scheduler: struct rh_ps_assignment */
 	RH_PS_REC_PLACE,     /**< server, to the scheduler: struct rh_ps_place */
-	RH_PS_REC_PLACES,    /**< scheduler: where the servers are, as text, once all are there, and when one has moved */
+	RH_PS_REC_PLACES,    /**< scheduler: a struct rh_ps_place of each server, once all are there, and when one moved */
 	RH_PS_REC_CONNECTED, /**< it is open here; nothing but the backend's bytes and announcements follow */
 	RH_PS_REC_ROLE,      /**< scheduler: the server is the primary of its values: struct rh_ps_role_note */
 	RH_PS_REC_ALONE,     /**< primary, to the scheduler: the backup is lost; sequence is the term */
@@ -114,6 +114,17 @@ static inline bool rh_ps_kind_has_rows(uint32_t kind)
 static inline size_t rh_ps_rows_offset(size_t rows)
 {
 	return rh_ps_padded(rows * sizeof(uint32_t));
+}
+
+/** @return bytes of the payload of a request that names rows. @param size bytes of an element */
+static inline uint64_t rh_ps_rows_length(const struct rh_ps_head *head, size_t size)
+{
+	if (head->kind == RH_PS_REC_PULL_ROWS)
+		return (uint64_t)head->rows * sizeof(uint32_t);
+	/* neither fits a record, and the product could overflow */
+	if (head->width > RH_PS_PART_MAX || head->rows > RH_PS_PART_MAX)
+		return UINT64_MAX;
+	return rh_ps_rows_offset(head->rows) + (uint64_t)head->rows * head->width * size;
 }
 
 #endif

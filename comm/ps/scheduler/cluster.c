@@ -83,18 +83,9 @@ static const char *json_member(const char *at, const char *name)
 	return NULL;
 }
 
-static void list_append(char *list, const char *text, size_t length)
-{
-	size_t at = strlen(list);
-
-	if (at > 0)
-		list[at++] = ',';
-	memcpy(list + at, text, length);
-	list[at + length] = '\0';
-}
-
-/* Walk over a list of texts. @return the number of them; -1: malformed. @param list NULL: only count, else appended */
-static int32_t json_list(const char *at, char *list)
+/* Walk over a list of texts. @return the number of them; -1: malformed. @param places NULL: only count, else addresses
+ */
+static int32_t json_list(const char *at, struct rh_ps_place *places)
 {
 	int32_t count = 0;
 
@@ -108,8 +99,8 @@ static int32_t json_list(const char *at, char *list)
 
 		if (!end)
 			return -1;
-		if (list)
-			list_append(list, at + 1, (size_t)(end - at - 2));
+		if (places && rh_ps_place_read(at + 1, (size_t)(end - at - 2), &places[count], NULL) < 0)
+			return -1;
 		count++;
 		at = json_space(end);
 		if (*at != ',')
@@ -159,10 +150,14 @@ int32_t rh_ps_cluster_read(const char *text, struct rh_ps_cluster *ret_cluster, 
 	}
 	if (chiefs < 0 || masters < 0 || workers < 0 || cluster.server_count < 0 || !index)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "TF_CONFIG is malformed: %.200s", text);
-	cluster.servers = calloc(1, strlen(text) + 1);
-	if (!cluster.servers)
+	cluster.places = calloc((size_t)cluster.server_count, sizeof(*cluster.places));
+	if (!cluster.places)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	(void)json_list(json_member(list, "ps"), cluster.servers);
+	if (json_list(json_member(list, "ps"), cluster.places) < 0) {
+		free(cluster.places);
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "TF_CONFIG: the addresses of cluster.ps must be host:port: %.200s", text);
+	}
 	cluster.workers = chiefs + masters + workers;
 	cluster_place(&cluster, json_member(task, "type"), (int32_t)strtol(index, NULL, 10), chiefs + masters);
 	*ret_cluster = cluster;

@@ -34,7 +34,7 @@ void rh_ps_join_free(struct rh_ps_join *join)
 	if (!join)
 		return;
 	rh_ps_wire_free(join->wire);
-	free(join->cluster.servers);
+	free(join->cluster.places);
 	free(join);
 }
 
@@ -90,14 +90,28 @@ static int32_t join_connect(struct rh_ps_join *join, const struct rh_ps_join_pla
 	return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 }
 
-static int32_t join_take_places(struct rh_ps_join *join, const uint8_t *payload, struct rh_comm_error *err)
+static int32_t join_malformed(const struct rh_ps_join *join, struct rh_comm_error *err)
 {
-	char *servers = strdup((const char *)payload);
+	return rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK, "%s sent a malformed record", join->whom);
+}
 
-	if (!servers)
+static int32_t join_take_places(struct rh_ps_join *join, const struct rh_ps_head *head, const uint8_t *payload,
+                                struct rh_comm_error *err)
+{
+	size_t count = (size_t)join->cluster.server_count;
+	struct rh_ps_place *places;
+
+	if (count == 0 || head->length != count * sizeof(*places))
+		return join_malformed(join, err);
+	places = calloc(count, sizeof(*places));
+	if (!places)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	free(join->cluster.servers);
-	join->cluster.servers = servers;
+	memcpy(places, payload, count * sizeof(*places));
+	free(join->cluster.places);
+	join->cluster.places = places;
+	for (size_t i = 0; i < count; i++)
+		if (!rh_ps_place_is_sane(&places[i]))
+			return join_malformed(join, err);
 	return 1;
 }
 
@@ -120,12 +134,12 @@ static int32_t join_take(struct rh_ps_join *join, struct rh_comm_error *err)
 		return 0;
 	if (text && head.kind == RH_PS_REC_REFUSED)
 		r = rh_comm_fail(err, head.status < 0 ? head.status : RH_COMM_EINVAL, head.worker, "%s", payload);
-	else if (text && head.kind == RH_PS_REC_PLACES)
-		r = join_take_places(join, payload, err);
+	else if (head.kind == RH_PS_REC_PLACES)
+		r = join_take_places(join, &head, payload, err);
 	else if (head.kind == RH_PS_REC_ROLE && head.length == sizeof(join->note))
 		r = join_take_note(join, payload);
 	else
-		r = rh_comm_fail(err, RH_COMM_EPEER, RH_COMM_NO_RANK, "%s sent a malformed record", join->whom);
+		r = join_malformed(join, err);
 	rh_ps_wire_drop(join->wire);
 	return r;
 }
@@ -207,9 +221,7 @@ int32_t rh_ps_join_place(struct rh_ps_join *join, const char *host, int32_t port
 	struct rh_ps_call call = {.wire = join->wire, .whom = join->whom, .err = err};
 	struct rh_ps_place place;
 
-	memset(&place, 0, sizeof(place));
-	(void)snprintf(place.host, sizeof(place.host), "%s", host ? host : "");
-	place.port = port;
+	rh_ps_place_set(&place, host, port);
 	return rh_ps_call_send(&call, RH_PS_REC_PLACE, 0, &place, sizeof(place));
 }
 

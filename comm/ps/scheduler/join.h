@@ -14,22 +14,12 @@
 
 #include "comm/ps/options.h"
 
-/** Room for the name of a host. */
-#define RH_PS_HOST_MAX 256
-
 /** Payload of ASSIGN. */
 struct rh_ps_assignment {
 	int32_t index;
 	int32_t servers;
 	int32_t workers;
 	int32_t replicas; /**< servers for each value: 1, or 2: a primary and its backup */
-};
-
-/** Payload of PLACE. */
-struct rh_ps_place {
-	char host[RH_PS_HOST_MAX]; /**< "": the address from which it connects */
-	int32_t port;
-	int32_t reserved;
 };
 
 /**

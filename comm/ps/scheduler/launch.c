@@ -8,10 +8,6 @@
 
 #include "comm/core/error.h"
 
-/* Room for an address and its comma. */
-#define PLACE 280
-#define HOST 256
-
 static int32_t launch_gather(const struct rh_ps_launch *launch, const void *own, void *all, size_t bytes,
                              struct rh_comm_error *err)
 {
@@ -72,49 +68,44 @@ int32_t rh_ps_launch_open(bool server, struct rh_ps_launch *ret_launch, struct r
 }
 
 /* The address of this server; on one host only that host can reach it. */
-static void launch_print_address(const struct rh_ps_launch *launch, const char *host, int32_t port, char *place)
+static void launch_find_place(const struct rh_ps_launch *launch, const char *host, int32_t port,
+                              struct rh_ps_place *ret_place)
 {
-	char name[HOST] = "";
+	char name[RH_PS_HOST_MAX] = "";
 
 	if (!host && rh_comm_local_world(launch->world) == rh_comm_world(launch->world))
 		host = "127.0.0.1";
 	if (!host && gethostname(name, sizeof(name) - 1) == 0)
 		host = name;
-	(void)snprintf(place, PLACE, host && strchr(host, ':') ? "[%.255s]:%d" : "%.255s:%d", host ? host : "localhost",
-	               (int)port);
+	rh_ps_place_set(ret_place, host ? host : "localhost", port);
 }
 
-static int32_t launch_join_places(struct rh_ps_launch *launch, const char *places, struct rh_comm_error *err)
+/* Workers have none. */
+static int32_t launch_join_places(struct rh_ps_launch *launch, const struct rh_ps_place *places,
+                                  struct rh_comm_error *err)
 {
-	char *list = calloc((size_t)launch->cluster.server_count, PLACE);
-	size_t length = 0;
+	struct rh_ps_place *list = calloc((size_t)launch->cluster.server_count, sizeof(*list));
+	int32_t count = 0;
 
 	if (!list)
 		return rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
-	for (int32_t rank = 0; rank < rh_comm_world(launch->world); rank++) {
-		const char *place = places + (size_t)rank * PLACE;
-		size_t more = strnlen(place, PLACE - 1);
-
-		if (more == 0)
-			continue;
-		if (length > 0)
-			list[length++] = ',';
-		memcpy(list + length, place, more);
-		length += more;
-	}
-	launch->cluster.servers = list;
+	for (int32_t rank = 0; rank < rh_comm_world(launch->world) && count < launch->cluster.server_count; rank++)
+		if (rh_ps_place_is_sane(&places[rank]))
+			list[count++] = places[rank];
+	launch->cluster.places = list;
 	return 0;
 }
 
 int32_t rh_ps_launch_connect(struct rh_ps_launch *launch, const char *host, int32_t port, struct rh_comm_error *err)
 {
-	char own[PLACE] = "";
-	char *places = calloc((size_t)rh_comm_world(launch->world), PLACE);
+	struct rh_ps_place *places = calloc((size_t)rh_comm_world(launch->world), sizeof(*places));
+	struct rh_ps_place own;
 	int32_t r;
 
+	memset(&own, 0, sizeof(own));
 	if (port > 0)
-		launch_print_address(launch, host, port, own);
-	r = places ? launch_gather(launch, own, places, PLACE, err)
+		launch_find_place(launch, host, port, &own);
+	r = places ? launch_gather(launch, &own, places, sizeof(own), err)
 	           : rh_comm_fail(err, RH_COMM_ENOMEM, RH_COMM_NO_RANK, "out of memory");
 	if (r == 0)
 		r = launch_join_places(launch, places, err);
@@ -124,7 +115,7 @@ int32_t rh_ps_launch_connect(struct rh_ps_launch *launch, const char *host, int3
 
 void rh_ps_launch_close(struct rh_ps_launch *launch)
 {
-	free(launch->cluster.servers);
+	free(launch->cluster.places);
 	rh_comm_free(launch->world);
 	*launch = (struct rh_ps_launch){0};
 }

@@ -16,7 +16,7 @@
 /** State of the exchange. All zero: none. */
 struct rh_ps_launch {
 	struct rh_comm *world;
-	struct rh_ps_cluster cluster; /**< counts, and the number of this process; servers after the second step */
+	struct rh_ps_cluster cluster; /**< counts, and the number of this process; places after the second step */
 };
 
 /**
@@ -26,7 +26,7 @@ struct rh_ps_launch {
 int32_t rh_ps_launch_open(bool server, struct rh_ps_launch *ret_launch, struct rh_comm_error *err);
 /**
  * Second step. @param host address of this server; NULL: this host, or its name. @param port of a server;
- * 0: this is a worker. @return 0 and launch->cluster.servers; RH_COMM_E*
+ * 0: this is a worker. @return 0 and launch->cluster.places; RH_COMM_E*
  */
 int32_t rh_ps_launch_connect(struct rh_ps_launch *launch, const char *host, int32_t port, struct rh_comm_error *err);
 /** Free what it holds. */

@@ -162,19 +162,15 @@ static void scheduler_on_proof(struct rh_ps_scheduler *scheduler, struct rh_ps_n
 static void scheduler_on_place(struct rh_ps_scheduler *scheduler, struct rh_ps_node *node, const uint8_t *payload)
 {
 	struct rh_ps_place place;
-	const char *host;
 
 	memcpy(&place, payload, sizeof(place));
-	place.host[sizeof(place.host) - 1] = '\0';
-	host = place.host[0] ? place.host : node->host;
-	/* a list is a text */
-	if (strpbrk(host, ",[] ") || !host[0] || place.port < 1 || place.port > UINT16_MAX) {
+	if (!place.host[0])
+		rh_ps_place_set(&place, node->host, place.port);
+	if (!rh_ps_place_is_sane(&place)) {
 		node->broken = true;
 		return;
 	}
-	(void)snprintf(node->slot->place, RH_PS_PLACE_MAX, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, (int)place.port);
-	(void)snprintf(node->slot->at.host, sizeof(node->slot->at.host), "%s", host);
-	node->slot->at.port = place.port;
+	node->slot->place = place;
 	rh_ps_slots_come(scheduler, node->slot);
 }
 

@@ -83,7 +83,7 @@ bool rh_ps_slots_are_placed(const struct rh_ps_scheduler *scheduler)
 	for (int32_t i = 0; i < scheduler->settings.servers; i++) {
 		const struct rh_ps_slot *slot = slots_primary(scheduler, i);
 
-		if (!slot || !slot->place[0])
+		if (!slot || slot->place.port == 0)
 			return false;
 		if (slots_are_replicated(scheduler) && !scheduler->listed && scheduler->shards[i].ready < 0)
 			return false;
@@ -92,22 +92,15 @@ bool rh_ps_slots_are_placed(const struct rh_ps_scheduler *scheduler)
 }
 
 /* @return the caller's; NULL: out of memory */
-static char *slots_list(const struct rh_ps_scheduler *scheduler)
+static struct rh_ps_place *slots_list(const struct rh_ps_scheduler *scheduler)
 {
-	/* there is at least one, which the compiler cannot see */
-	size_t count = scheduler->settings.servers > 0 ? (size_t)scheduler->settings.servers : 1;
-	char *list = calloc(count, RH_PS_PLACE_MAX);
-	size_t at = 0;
+	struct rh_ps_place *list = calloc((size_t)scheduler->settings.servers, sizeof(*list));
 
 	for (int32_t i = 0; list && i < scheduler->settings.servers; i++) {
 		const struct rh_ps_slot *slot = slots_primary(scheduler, i);
-		const char *place = slot ? slot->place : "";
-		size_t length = strlen(place);
 
-		if (i > 0)
-			list[at++] = ',';
-		memcpy(list + at, place, length);
-		at += length;
+		if (slot)
+			list[i] = slot->place;
 	}
 	return list;
 }
@@ -115,7 +108,7 @@ static char *slots_list(const struct rh_ps_scheduler *scheduler)
 void rh_ps_slots_send(struct rh_ps_scheduler *scheduler, struct rh_ps_node *node)
 {
 	const struct rh_ps_head head = {.kind = RH_PS_REC_PLACES};
-	char *list = rh_ps_slots_are_placed(scheduler) ? slots_list(scheduler) : NULL;
+	struct rh_ps_place *list = rh_ps_slots_are_placed(scheduler) ? slots_list(scheduler) : NULL;
 	struct rh_ps_node *at;
 
 	if (!list)
@@ -124,7 +117,7 @@ void rh_ps_slots_send(struct rh_ps_scheduler *scheduler, struct rh_ps_node *node
 	LIST_FOREACH(at, &scheduler->nodes, link)
 	{
 		if (at->phase == RH_PS_NODE_ASSIGNED && at->slot && (!node || node == at))
-			(void)rh_ps_node_send(at, &head, list, strlen(list) + 1);
+			(void)rh_ps_node_send(at, &head, list, (size_t)scheduler->settings.servers * sizeof(*list));
 	}
 	free(list);
 }
@@ -144,7 +137,7 @@ static void slots_send_role(struct rh_ps_scheduler *scheduler, int32_t index)
 	note.term = shard->term;
 	note.fresh = !scheduler->listed;
 	if (peer >= 0)
-		note.peer = scheduler->servers[peer * scheduler->settings.servers + index].at;
+		note.peer = scheduler->servers[peer * scheduler->settings.servers + index].place;
 	shard->due = false;
 	(void)rh_ps_node_send(primary->node, &head, &note, sizeof(note));
 }
@@ -180,8 +173,21 @@ void rh_ps_slots_come(struct rh_ps_scheduler *scheduler, const struct rh_ps_slot
 static void slots_print(const struct rh_ps_scheduler *scheduler, int32_t index, const char *what,
                         const struct rh_ps_slot *slot)
 {
+	char place[RH_PS_PLACE_TEXT];
+
+	rh_ps_place_print(&slot->place, place);
 	if (!scheduler->settings.quiet)
-		(void)fprintf(stderr, "rh_ps: server %d: %s %s\n", (int)index, what, slot->place);
+		(void)fprintf(stderr, "rh_ps: server %d: %s %s\n", (int)index, what, place);
+}
+
+/* A server is lost for good. */
+static void slots_fail(struct rh_ps_scheduler *scheduler, int32_t index, const struct rh_ps_slot *slot,
+                       const char *what)
+{
+	char place[RH_PS_PLACE_TEXT];
+
+	rh_ps_place_print(&slot->place, place);
+	(void)rh_comm_fail(&scheduler->failed, RH_COMM_EPEER, index, "server %d at %s %s", (int)index, place, what);
 }
 
 static void slots_on_loss(struct rh_ps_scheduler *scheduler, int32_t index, const struct rh_ps_slot *slot, bool moved)
@@ -194,8 +200,7 @@ static void slots_on_loss(struct rh_ps_scheduler *scheduler, int32_t index, cons
 	} else if (primary) {
 		slots_print(scheduler, index, "it goes on without its backup, which died at", slot);
 	} else if (scheduler->failed.code == 0) {
-		(void)rh_comm_fail(&scheduler->failed, RH_COMM_EPEER, index,
-		                   "server %d at %s died, and no backup has all its values", (int)index, slot->place);
+		slots_fail(scheduler, index, slot, "died, and no backup has all its values");
 	}
 }
 
@@ -280,8 +285,7 @@ void rh_ps_slots_check_lost(struct rh_ps_scheduler *scheduler, int64_t now)
 	int32_t worker = slots_find_lost(scheduler->workers, scheduler->settings.workers, before);
 
 	if (server >= 0)
-		(void)rh_comm_fail(&scheduler->failed, RH_COMM_EPEER, server, "server %d at %s died and did not come back",
-		                   (int)server, scheduler->servers[server].place);
+		slots_fail(scheduler, server, &scheduler->servers[server], "died and did not come back");
 	else if (worker >= 0)
 		(void)rh_comm_fail(&scheduler->failed, RH_COMM_EPEER, worker, "worker %d died and did not come back",
 		                   (int)worker);

@@ -15,19 +15,16 @@
 #include "comm/ps/scheduler/roles.h"
 #include "comm/ps/scheduler/shards.h"
 
-/** Room for an address, its brackets, port and comma. */
-#define RH_PS_PLACE_MAX (RH_PS_HOST_MAX + 16)
 /** Room for the names of those who are waited for. */
 #define RH_PS_NAMES_MAX 200
 
 /** A server or a worker that is expected. */
 struct rh_ps_slot {
-	struct rh_ps_node *node;     /**< NULL: no process has it */
-	bool taken;                  /**< a process had it */
-	bool left;                   /**< in good order */
-	int64_t lost;                /**< when its connection ended */
-	char place[RH_PS_PLACE_MAX]; /**< of a server, as text; "": not known yet */
-	struct rh_ps_place at;       /**< the same */
+	struct rh_ps_node *node;  /**< NULL: no process has it */
+	bool taken;               /**< a process had it */
+	bool left;                /**< in good order */
+	int64_t lost;             /**< when its connection ended */
+	struct rh_ps_place place; /**< of a server; port 0: not known yet */
 };
 
 /** Phase of a connection. */

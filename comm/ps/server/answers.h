@@ -8,9 +8,15 @@
 
 #include "comm/ps/server/state.h"
 
-/** Answer a request. @param entry whose current value is sent; NULL: none */
+/**
+ * Answer a request.
+ * @param entry whose current value is sent; NULL: none. @param index of a request that names rows: their indices, of
+ * which request->rows were checked
+ */
 void rh_ps_conn_answer(struct rh_ps_server *server, struct rh_ps_conn *conn, const struct rh_ps_head *request,
-                       struct rh_ps_entry *entry);
+                       struct rh_ps_entry *entry, const uint8_t *index);
+/** Copy the indices of a request that names rows. @return owned by the caller; NULL: out of memory */
+uint8_t *rh_ps_answers_copy_index(const struct rh_ps_head *request, const uint8_t *index);
 /** Answer a request with an error. */
 void rh_ps_conn_refuse(struct rh_ps_conn *conn, const struct rh_ps_head *request, const struct rh_comm_error *reason);
 /** Add a record. @param payload NULL: head->length is 0. @return false: the wire has no room */

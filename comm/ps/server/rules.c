@@ -83,40 +83,60 @@ int32_t rh_ps_rule_slots(int32_t rule)
 RULES(f32, float, sqrtf)
 RULES(f64, double, sqrt)
 
-static void rule_learn_f32(struct rh_ps_entry *entry, const float *push, int32_t rule, const struct rule_step *step)
+/* @return where the elements of a change begin in an array that the rule has */
+static uint8_t *rule_at(uint8_t *array, const struct rh_ps_change *change)
 {
-	size_t count = entry->bytes / sizeof(float);
-	float *slots[2] = {(float *)entry->slots[0], (float *)entry->slots[1]};
-
-	if (rule == RH_PS_SGD)
-		rule_sgd_f32((float *)entry->value, push, count, step);
-	else if (rule == RH_PS_MOMENTUM)
-		rule_momentum_f32((float *)entry->value, push, slots[0], count, step);
-	else if (rule == RH_PS_ADAGRAD)
-		rule_adagrad_f32((float *)entry->value, push, slots[0], count, step);
-	else
-		rule_adam_f32((float *)entry->value, push, slots, count, step);
+	return array + change->first * rh_comm_type_size(change->entry->type);
 }
 
-static void rule_learn_f64(struct rh_ps_entry *entry, const double *push, int32_t rule, const struct rule_step *step)
+static void rule_learn_f32(const struct rh_ps_change *change, const struct rule_step *step)
 {
-	size_t count = entry->bytes / sizeof(double);
-	double *slots[2] = {(double *)entry->slots[0], (double *)entry->slots[1]};
+	struct rh_ps_entry *entry = change->entry;
+	const float *push = (const float *)change->data;
+	float *value = (float *)rule_at(entry->value, change);
+	float *slots[2];
 
-	if (rule == RH_PS_SGD)
-		rule_sgd_f64((double *)entry->value, push, count, step);
-	else if (rule == RH_PS_MOMENTUM)
-		rule_momentum_f64((double *)entry->value, push, slots[0], count, step);
-	else if (rule == RH_PS_ADAGRAD)
-		rule_adagrad_f64((double *)entry->value, push, slots[0], count, step);
-	else
-		rule_adam_f64((double *)entry->value, push, slots, count, step);
+	if (change->config->rule == RH_PS_SGD) {
+		rule_sgd_f32(value, push, change->count, step);
+		return;
+	}
+	slots[0] = (float *)rule_at(entry->slots[0], change);
+	if (change->config->rule == RH_PS_MOMENTUM) {
+		rule_momentum_f32(value, push, slots[0], change->count, step);
+	} else if (change->config->rule == RH_PS_ADAGRAD) {
+		rule_adagrad_f32(value, push, slots[0], change->count, step);
+	} else {
+		slots[1] = (float *)rule_at(entry->slots[1], change);
+		rule_adam_f32(value, push, slots, change->count, step);
+	}
+}
+
+static void rule_learn_f64(const struct rh_ps_change *change, const struct rule_step *step)
+{
+	struct rh_ps_entry *entry = change->entry;
+	const double *push = (const double *)change->data;
+	double *value = (double *)rule_at(entry->value, change);
+	double *slots[2];
+
+	if (change->config->rule == RH_PS_SGD) {
+		rule_sgd_f64(value, push, change->count, step);
+		return;
+	}
+	slots[0] = (double *)rule_at(entry->slots[0], change);
+	if (change->config->rule == RH_PS_MOMENTUM) {
+		rule_momentum_f64(value, push, slots[0], change->count, step);
+	} else if (change->config->rule == RH_PS_ADAGRAD) {
+		rule_adagrad_f64(value, push, slots[0], change->count, step);
+	} else {
+		slots[1] = (double *)rule_at(entry->slots[1], change);
+		rule_adam_f64(value, push, slots, change->count, step);
+	}
 }
 
 static void rule_learn(const struct rh_ps_change *change)
 {
 	const struct rh_ps_config *config = change->config;
-	double steps = (double)change->entry->version;
+	double steps = (double)change->steps;
 	struct rule_step step = {
 		.scale = 1.0 / change->divisor,
 		.rate = change->rate,
@@ -129,37 +149,38 @@ static void rule_learn(const struct rh_ps_change *change)
 	};
 
 	if (change->entry->type == RH_COMM_F32)
-		rule_learn_f32(change->entry, (const float *)change->data, config->rule, &step);
+		rule_learn_f32(change, &step);
 	else
-		rule_learn_f64(change->entry, (const double *)change->data, config->rule, &step);
+		rule_learn_f64(change, &step);
 }
 
 /* Sums and means, of every type. */
 static void rule_add(const struct rh_ps_change *change, int32_t divisor, bool replaces)
 {
-	struct rh_ps_entry *entry = change->entry;
-	size_t count = entry->bytes / rh_comm_type_size(entry->type);
+	int32_t type = change->entry->type;
+	size_t bytes = change->count * rh_comm_type_size(type);
+	uint8_t *value = rule_at(change->entry->value, change);
 	const uint8_t *data = change->data;
 
 	if (replaces) {
-		memcpy(entry->value, data, entry->bytes);
+		memcpy(value, data, bytes);
 		if (divisor > 1)
-			rh_comm_divide(entry->value, count, entry->type, divisor);
+			rh_comm_divide(value, change->count, type, divisor);
 		return;
 	}
 	if (divisor > 1) {
-		memcpy(change->scratch, data, entry->bytes);
-		rh_comm_divide(change->scratch, count, entry->type, divisor);
+		memcpy(change->scratch, data, bytes);
+		rh_comm_divide(change->scratch, change->count, type, divisor);
 		data = change->scratch;
 	}
-	rh_comm_reduce(entry->value, entry->value, data, count, entry->type, RH_COMM_SUM);
+	rh_comm_reduce(value, value, data, change->count, type, RH_COMM_SUM);
 }
 
 void rh_ps_rule_apply(const struct rh_ps_change *change)
 {
 	int32_t workers = change->config->workers;
 
-	if (change->entry->bytes == 0)
+	if (change->count == 0)
 		return;
 	switch (change->config->rule) {
 	case RH_PS_SUM:

@@ -38,6 +38,8 @@ struct rh_ps_answer {
 	struct rh_ps_head head;
 	struct rh_ps_entry *entry; /**< the value is its; NULL: none */
 	struct rh_ps_entry *held;  /**< the same, when its hold counts this answer; else NULL */
+	uint32_t row_count;        /**< rows of the value that are sent */
+	uint8_t *index;            /**< owned; their indices; NULL: all of the value is sent */
 };
 
 /** Most marks of a connection. */
@@ -81,6 +83,7 @@ struct rh_ps_waiter {
 	struct rh_ps_conn *conn;
 	struct rh_ps_entry *entry;
 	struct rh_ps_head head;
+	uint8_t *index;  /**< owned; of head.rows rows; NULL: it names none */
 	uint64_t pushed; /**< pushes of its own before it */
 	int64_t since;
 	int64_t deadline; /**< RH_COMM_NEVER: none */

@@ -7,6 +7,7 @@
 
 #include "comm/core/collective/reduce.h"
 #include "comm/core/error.h"
+#include "comm/ps/server/rows.h"
 
 #define BUCKETS_FIRST 256
 
@@ -28,15 +29,22 @@ struct rh_ps_store *rh_ps_store_new(const struct rh_ps_config *config, uint64_t 
 	return NULL;
 }
 
+static void store_free_round(struct rh_ps_round *round)
+{
+	free(round->touched);
+	free(round->data);
+	free(round);
+}
+
 static void store_free_entry(struct rh_ps_entry *entry)
 {
 	while (entry->rounds) {
 		struct rh_ps_round *round = entry->rounds;
 
 		entry->rounds = round->next;
-		free(round->data);
-		free(round);
+		store_free_round(round);
 	}
+	free(entry->steps);
 	free(entry->slots[0]);
 	free(entry->slots[1]);
 	free(entry->value);
@@ -109,15 +117,9 @@ static void store_grow(struct rh_ps_store *store)
 	free(old);
 }
 
-/* An array of zeros like the value. @return NULL: out of memory */
-static uint8_t *store_array(uint32_t bytes)
+bool rh_ps_store_counts_steps(const struct rh_ps_store *store, const struct rh_ps_entry *entry)
 {
-	size_t padded = bytes > 0 ? rh_ps_padded(bytes) : RH_PS_ALIGN;
-	uint8_t *array = aligned_alloc(RH_PS_ALIGN, padded);
-
-	if (array)
-		memset(array, 0, padded);
-	return array;
+	return store->config.rule == RH_PS_ADAM && entry->width > 0;
 }
 
 static struct rh_ps_entry *store_make_entry(const struct rh_ps_store *store, const struct rh_ps_head *head)
@@ -131,13 +133,18 @@ static struct rh_ps_entry *store_make_entry(const struct rh_ps_store *store, con
 	entry->part = head->part;
 	entry->bytes = head->bytes;
 	entry->type = head->type;
+	entry->width = head->width;
 	entry->known = head->key == RH_PS_BARRIER_KEY;
 	entry->pushed = calloc((size_t)store->config.workers, sizeof(*entry->pushed));
-	entry->value = store_array(head->bytes);
+	entry->value = rh_ps_rows_array(head->bytes);
 	complete = entry->pushed && entry->value;
 	for (int32_t i = 0; complete && i < rh_ps_rule_slots(store->config.rule); i++) {
-		entry->slots[i] = store_array(head->bytes);
+		entry->slots[i] = rh_ps_rows_array(head->bytes);
 		complete = entry->slots[i] != NULL;
+	}
+	if (complete && rh_ps_store_counts_steps(store, entry)) {
+		entry->steps = calloc(rh_ps_rows_count(entry), sizeof(*entry->steps));
+		complete = entry->steps != NULL;
 	}
 	if (complete)
 		return entry;
@@ -150,7 +157,7 @@ static int32_t store_check_shape(const struct rh_ps_store *store, const struct r
 {
 	size_t size = rh_comm_type_size(head->type);
 
-	if (head->key == RH_PS_BARRIER_KEY && head->bytes == 0)
+	if (head->key == RH_PS_BARRIER_KEY && head->bytes == 0 && head->width == 0)
 		return 0;
 	if (size == 0 || head->bytes == 0 || head->bytes > RH_PS_PART_MAX || head->bytes % size != 0)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
@@ -159,12 +166,17 @@ static int32_t store_check_shape(const struct rh_ps_store *store, const struct r
 	if (store->config.rule >= RH_PS_SGD && head->type != RH_COMM_F32 && head->type != RH_COMM_F64)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu: optimizers need f32 or f64, not type %d",
 		                    (unsigned long long)head->key, (int)head->type);
-	return 0;
+	return rh_ps_rows_check_width(head, err);
 }
 
 static int32_t store_check_same(const struct rh_ps_entry *entry, const struct rh_ps_head *head,
                                 struct rh_comm_error *err)
 {
+	if (entry->width != head->width)
+		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
+		                    "key %llu has rows of %u elements, and the request rows of %u: give every operation with a "
+		                    "key the same width, RH_PS_INIT too",
+		                    (unsigned long long)entry->key, entry->width, head->width);
 	if (entry->bytes == head->bytes && entry->type == head->type)
 		return 0;
 	return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
@@ -192,6 +204,8 @@ int32_t rh_ps_store_open(struct rh_ps_store *store, const struct rh_ps_head *hea
 		store_link(store, entry);
 		store->entry_count++;
 		store->value_bytes += (uint64_t)head->bytes * (uint64_t)(1 + rh_ps_rule_slots(store->config.rule));
+		if (entry->steps)
+			store->value_bytes += (uint64_t)rh_ps_rows_count(entry) * sizeof(*entry->steps);
 	}
 	*ret_entry = entry;
 	return 0;
@@ -203,20 +217,23 @@ bool rh_ps_store_is_sync(const struct rh_ps_store *store, const struct rh_ps_ent
 }
 
 /* @return 1, 0 or RH_COMM_EINVAL, as rh_ps_store_check() */
-static int32_t store_check_push(const struct rh_ps_store *store, const struct rh_ps_head *head,
+static int32_t store_check_push(const struct rh_ps_store *store, const struct rh_ps_head *head, const uint8_t *payload,
                                 struct rh_comm_error *err)
 {
 	const struct rh_ps_entry *entry = rh_ps_store_find(store, head->key, head->part);
+	bool by_rows = rh_ps_kind_has_rows(head->kind);
 	int32_t r;
 
-	if (head->key == RH_PS_BARRIER_KEY && !entry)
+	if (head->key == RH_PS_BARRIER_KEY && !entry && !by_rows)
 		return store_check_shape(store, head, err) < 0 ? RH_COMM_EINVAL : 1;
 	if (!entry || !entry->known)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK,
 		                    "key %llu part %u is not known: every worker must wait for RH_PS_INIT of a key first",
 		                    (unsigned long long)head->key, head->part);
 	r = store_check_same(entry, head, err);
-	if (r == 0 && head->length != head->bytes)
+	if (r == 0 && by_rows)
+		r = rh_ps_rows_check(head, payload, err);
+	else if (r == 0 && head->length != head->bytes)
 		r = rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu part %u: received %u bytes, expected %u",
 		                 (unsigned long long)head->key, head->part, head->length, head->bytes);
 	return r < 0 ? r : 1;
@@ -239,7 +256,8 @@ static int32_t store_check_init(const struct rh_ps_store *store, const struct rh
 	return 1;
 }
 
-int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_head *head, struct rh_comm_error *err)
+int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_head *head, const uint8_t *payload,
+                          struct rh_comm_error *err)
 {
 	if (head->worker < 0 || head->worker >= store->config.workers)
 		return rh_comm_fail(err, RH_COMM_EINVAL, head->worker, "worker %d is not below %d", (int)head->worker,
@@ -260,19 +278,67 @@ int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_he
 		return store_check_init(store, head, err);
 	case RH_PS_REC_PUSH:
 	case RH_PS_REC_PUSH_PULL:
-		return store_check_push(store, head, err);
+	case RH_PS_REC_PUSH_ROWS:
+	case RH_PS_REC_PUSH_PULL_ROWS:
+		return store_check_push(store, head, payload, err);
 	default:
 		return rh_comm_fail(err, RH_COMM_EINVAL, head->worker, "records of kind %u change nothing", head->kind);
 	}
 }
 
-static void store_apply(struct rh_ps_store *store, struct rh_ps_entry *entry, const uint8_t *data, int32_t divisor,
-                        double rate)
+/* The change of a whole value, which counts as a version. */
+static struct rh_ps_change store_change(struct rh_ps_store *store, struct rh_ps_entry *entry, int32_t divisor,
+                                        double rate)
 {
-	struct rh_ps_change change = {&store->config, entry, data, divisor, rate, store->scratch};
+	size_t size = rh_comm_type_size(entry->type);
 
-	entry->version++;
-	rh_ps_rule_apply(&change);
+	return (struct rh_ps_change){.config = &store->config,
+	                             .entry = entry,
+	                             .count = size > 0 ? entry->bytes / size : 0,
+	                             .steps = ++entry->version,
+	                             .divisor = divisor,
+	                             .rate = rate,
+	                             .scratch = store->scratch};
+}
+
+static void store_apply_push(struct rh_ps_store *store, struct rh_ps_entry *entry, const struct rh_ps_head *head,
+                             const uint8_t *payload)
+{
+	struct rh_ps_change change = store_change(store, entry, 1, store->config.rate);
+
+	change.data = payload;
+	if (entry->width > 0)
+		rh_ps_rows_apply_push(&change, head, payload);
+	else
+		rh_ps_rule_apply(&change);
+}
+
+static void store_apply_round(struct rh_ps_store *store, struct rh_ps_entry *entry, const struct rh_ps_round *round)
+{
+	struct rh_ps_change change = store_change(store, entry, store->config.workers, round->rate);
+
+	change.data = round->data;
+	if (entry->width > 0)
+		rh_ps_rows_apply_round(&change, round);
+	else
+		rh_ps_rule_apply(&change);
+}
+
+/* One that has rows gets room for its sum with the first of them. */
+static struct rh_ps_round *store_make_round(const struct rh_ps_entry *entry)
+{
+	struct rh_ps_round *round = calloc(1, sizeof(*round));
+
+	if (!round)
+		return NULL;
+	if (entry->width > 0)
+		round->touched = calloc(rh_ps_rows_words(entry), sizeof(*round->touched));
+	else
+		round->data = rh_ps_rows_array(entry->bytes);
+	if (round->touched || round->data)
+		return round;
+	free(round);
+	return NULL;
 }
 
 struct rh_ps_round *rh_ps_store_round(struct rh_ps_entry *entry, uint64_t number)
@@ -281,29 +347,19 @@ struct rh_ps_round *rh_ps_store_round(struct rh_ps_entry *entry, uint64_t number
 
 	for (uint64_t i = entry->version + 1; i < number && *at; i++)
 		at = &(*at)->next;
-	if (!*at) {
-		struct rh_ps_round *round = calloc(1, sizeof(*round));
-
-		if (!round)
-			return NULL;
-		round->data = store_array(entry->bytes);
-		if (!round->data) {
-			free(round);
-			return NULL;
-		}
-		*at = round;
-	}
+	if (!*at)
+		*at = store_make_round(entry);
 	return *at;
 }
 
-static int32_t store_take_round(struct rh_ps_store *store, struct rh_ps_entry *entry, int32_t worker,
+static int32_t store_take_round(struct rh_ps_store *store, struct rh_ps_entry *entry, const struct rh_ps_head *head,
                                 const uint8_t *payload)
 {
-	struct rh_ps_round *round = rh_ps_store_round(entry, entry->pushed[worker] + 1);
+	struct rh_ps_round *round = rh_ps_store_round(entry, entry->pushed[head->worker] + 1);
 
-	if (!round)
+	if (!round || (entry->width > 0 && rh_ps_rows_add(entry, round, head, payload) < 0))
 		return RH_COMM_ENOMEM;
-	if (entry->bytes == 0)
+	if (entry->bytes == 0 || entry->width > 0)
 		round->count++;
 	else if (round->count++ == 0)
 		memcpy(round->data, payload, entry->bytes);
@@ -312,7 +368,7 @@ static int32_t store_take_round(struct rh_ps_store *store, struct rh_ps_entry *e
 		               RH_COMM_SUM);
 	if (round->count == store->config.workers)
 		round->rate = store->config.rate;
-	entry->pushed[worker]++;
+	entry->pushed[head->worker]++;
 	return 0;
 }
 
@@ -323,9 +379,9 @@ static int32_t store_take_push(struct rh_ps_store *store, const struct rh_ps_hea
 
 	/* one worker alone needs no round, unless an answer holds the value */
 	if (sync && (store->config.workers > 1 || entry->hold > 0 || entry->rounds))
-		return store_take_round(store, entry, head->worker, payload);
+		return store_take_round(store, entry, head, payload);
 	entry->pushed[head->worker]++;
-	store_apply(store, entry, payload, 1, store->config.rate);
+	store_apply_push(store, entry, head, payload);
 	return 0;
 }
 
@@ -392,9 +448,8 @@ bool rh_ps_store_settle(struct rh_ps_store *store, struct rh_ps_entry *entry)
 	if (!round || round->count < store->config.workers || entry->hold > 0)
 		return false;
 	entry->rounds = round->next;
-	store_apply(store, entry, round->data, store->config.workers, round->rate);
-	free(round->data);
-	free(round);
+	store_apply_round(store, entry, round);
+	store_free_round(round);
 	return true;
 }
 

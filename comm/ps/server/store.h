@@ -37,8 +37,9 @@ struct rh_ps_round {
 	struct rh_ps_round *next;
 	int32_t count; /**< pushes in it */
 	int32_t reserved;
-	double rate;   /**< learning rate at its last push */
-	uint8_t *data; /**< their sum */
+	double rate;       /**< learning rate at its last push */
+	uint8_t *data;     /**< their sum; NULL: the entry has rows, and none was pushed yet */
+	uint64_t *touched; /**< a bit for each row that was pushed; NULL: the entry has no rows */
 };
 
 /** A request that waits for an entry (waiters.h). */
@@ -51,6 +52,7 @@ struct rh_ps_entry {
 	uint32_t part;
 	uint32_t bytes;
 	int32_t type;
+	uint32_t width;   /**< elements of a row; 0: it has no rows */
 	bool known;       /**< it has its first value */
 	int32_t hold;     /**< queued answers that need this version: no round is applied meanwhile */
 	uint64_t version; /**< rounds, or pushes, applied to the value */
@@ -58,6 +60,7 @@ struct rh_ps_entry {
 	uint64_t *pushed; /**< for each worker its pushes */
 	uint8_t *value;
 	uint8_t *slots[2];                 /**< state of the rule, such as momentum; NULL: none yet */
+	uint64_t *steps;                   /**< of RH_PS_ADAM: steps that each row has taken; NULL: it has no rows */
 	struct rh_ps_round *rounds;        /**< the first is number version + 1 */
 	LIST_HEAD(, rh_ps_waiter) waiters; /**< the server's */
 };
@@ -95,11 +98,13 @@ int32_t rh_ps_store_open(struct rh_ps_store *store, const struct rh_ps_head *hea
                          struct rh_comm_error *err);
 /**
  * Check a record.
- * @return 1: it would change something; 0: it was applied already; RH_COMM_EINVAL with the reason
+ * @param payload head->length bytes. @return 1: it would change something; 0: it was applied already; RH_COMM_EINVAL
+ * with the reason
  */
-int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_head *head, struct rh_comm_error *err);
+int32_t rh_ps_store_check(const struct rh_ps_store *store, const struct rh_ps_head *head, const uint8_t *payload,
+                          struct rh_comm_error *err);
 /**
- * Apply a record that changes something: SESSION, LEAVE, RATE, INIT with a first value, PUSH or PUSH_PULL, for which
+ * Apply a record that changes something: SESSION, LEAVE, RATE, INIT with a first value, or a push, for which
  * rh_ps_store_check() gives 1. Complete rounds are not applied yet.
  * @param[out] ret_entry its entry; NULL: none. @return 0; RH_COMM_ENOMEM: nothing was changed
  */
@@ -119,20 +124,25 @@ int32_t rh_ps_store_blocker(const struct rh_ps_store *store, const struct rh_ps_
                             int32_t from);
 /** @return whether the entry is synchronous */
 bool rh_ps_store_is_sync(const struct rh_ps_store *store, const struct rh_ps_entry *entry);
+/** @return whether the entry counts the steps of each row */
+bool rh_ps_store_counts_steps(const struct rh_ps_store *store, const struct rh_ps_entry *entry);
 /** @return the number of state arrays of @p rule for each value */
 int32_t rh_ps_rule_slots(int32_t rule);
 
-/** One change of a value. */
+/** One change of some elements of a value. */
 struct rh_ps_change {
 	const struct rh_ps_config *config;
 	struct rh_ps_entry *entry;
-	const uint8_t *data; /**< the push */
-	int32_t divisor;     /**< by which it is to be divided for a mean */
+	const uint8_t *data; /**< what was pushed to these elements */
+	size_t first;        /**< the first of them */
+	size_t count;
+	uint64_t steps;  /**< that they have taken, with this one */
+	int32_t divisor; /**< by which it is to be divided for a mean */
 	double rate;
 	uint8_t *scratch; /**< one part */
 };
 
-/** Change the value by its rule; version is incremented before. */
+/** Change these elements by the rule. */
 void rh_ps_rule_apply(const struct rh_ps_change *change);
 
 #endif

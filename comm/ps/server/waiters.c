@@ -12,6 +12,7 @@ void rh_ps_waiter_free(struct rh_ps_waiter *waiter)
 {
 	LIST_REMOVE(waiter, of_entry);
 	LIST_REMOVE(waiter, of_server);
+	free(waiter->index);
 	free(waiter);
 }
 

@@ -83,7 +83,8 @@ class SchedulerOptions(Structure):
 class ServedOp(Structure):
     """struct rh_ps_op"""
     _fields_ = [("size", c_uint32), ("what", c_int32), ("key", c_uint64), ("in_", c_void_p), ("out", c_void_p),
-                ("count", c_size_t), ("type", c_int32), ("reserved", c_int32), ("timeout", c_int64)]
+                ("count", c_size_t), ("type", c_int32), ("width", c_int32), ("timeout", c_int64), ("rows", c_void_p),
+                ("row_count", c_size_t)]
 
 
 OP_SIZE = ctypes.sizeof(Op)

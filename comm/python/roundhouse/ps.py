@@ -13,7 +13,7 @@ from roundhouse.errors import CommError, InvalidError
 
 _lib = library.lib
 _byref = ctypes.byref
-_INIT, _PUSH, _PULL, _PUSH_PULL, _BARRIER = range(1, 6)
+_INIT, _PUSH, _PULL, _PUSH_PULL, _BARRIER, _PUSH_ROWS, _PULL_ROWS, _PUSH_PULL_ROWS = range(1, 9)
 MODES = {"sync": 1, "async": 2, "stale": 3}
 RULES = {"sum": 1, "average": 2, "total": 3, "mean": 4, "sgd": 5, "momentum": 6, "adam": 7,
          "adagrad": 8}
@@ -96,6 +96,8 @@ class ParameterServer:
     Keys are texts or whole numbers from 0 to 2**63 - 1. Arrays are as those of Comm: contiguous, used in place, of
     float32, float64, float16, bfloat16 or an integer of 8 to 64 bits, in the memory of the processor; a key keeps its
     length and type.
+    A value may have rows, as an embedding: init() is given their width, and push_rows(), pull_rows() and
+    push_pull_rows() move some of them.
     Operations on several keys travel together. Each method has a form with ``_start`` that returns a request to wait()
     for.
 
@@ -116,6 +118,7 @@ class ParameterServer:
         if servers is not None and not isinstance(servers, str):
             servers = ",".join(servers)
         self._requests, self._keys, self._handle, self._process = set(), {}, None, os.getpid()
+        self._rows = {}  # of keys whose values have rows: elements of a row, and of the value
         options = library.WorkerOptions(
             size=ctypes.sizeof(library.WorkerOptions), has_worker=int(worker is not None), worker=worker or 0,
             workers=workers or 0, servers=_text(servers), job=_text(job), secret=_text(secret),
@@ -185,11 +188,27 @@ class ParameterServer:
                 raise InvalidError(f'ParameterServer: the array of key "{key}" is not in the memory of the processor; '
                                    'use .cpu()', -1)
             op.key, op.count, op.type = self._key(key), about.count, about.type
+            op.width = self._rows.get(key, (0, 0))[0]
             op.in_ = source.address if source is not None else None
             op.out = to.address if to is not None else None
         if source is not None and to is not None and (source.count, source.type) != (to.count, to.type):
             raise InvalidError(f'ParameterServer: key "{key}": {source.count} elements are pushed and {to.count} '
                                'pulled, or of another type', -1)
+        return op
+
+    def _op_rows(self, what, key, rows, source, to, timeout):
+        width, count = self._rows.get(key, (0, 0))
+        if width == 0:
+            raise InvalidError(f'ParameterServer: key "{key}" has no rows: give init() its width', -1)
+        if rows.type not in (library.I64, library.U64) or rows.memory != library.HOST:
+            raise InvalidError(f'ParameterServer: the rows of key "{key}" must be int64 or uint64, in the memory of '
+                               'the processor', -1)
+        for elements in (source, to):
+            if elements is not None and elements.count != rows.count * width:
+                raise InvalidError(f'ParameterServer: key "{key}": {elements.count} elements are not {rows.count} rows '
+                                   f'of {width}', -1)
+        op = self._op(what, key, source, to, timeout)
+        op.count, op.rows, op.row_count = count, rows.address, rows.count
         return op
 
     def _start(self, ops, held, result):
@@ -211,17 +230,32 @@ class ParameterServer:
             ops.append(self._op(what, key, source, to, timeout))
         return self._start(ops, held, targets)
 
-    def init_start(self, values, timeout=None):
+    def _start_rows(self, what, values, out, timeout):
+        ops, held = [], []
+        for key, (rows, elements) in values.items():
+            if out is not None and key not in out:
+                raise InvalidError(f'ParameterServer: nothing to pull key "{key}" into', -1)
+            index = buffers.of(rows, writable=False)
+            source = buffers.of(elements, writable=False) if what != _PULL_ROWS else None
+            to = buffers.of(out[key]) if out is not None else None
+            held.append((index, source, to))
+            ops.append(self._op_rows(what, key, index, source, to, timeout))
+        return self._start(ops, held, out)
+
+    def init_start(self, values, timeout=None, widths=None):
         """init() as a request."""
+        for key, width in (widths or {}).items():
+            self._rows[key] = width, buffers.of(values[key], writable=False).count
         return self._start_all(_INIT, values, values, timeout)
 
-    def init(self, values, timeout=None):
+    def init(self, values, timeout=None, widths=None):
         """Make keys known: every worker, once for each key, before anything else with it.
 
         values: a dict of key to array. A new key takes worker 0's; every worker's array gets the value that counts.
+        widths: of keys whose values have rows, a dict of key to elements of a row, the same in all workers.
         Returns values. Raises CommError.
         """
-        return self.init_start(values, timeout).wait()
+        return self.init_start(values, timeout, widths).wait()
 
     def push_start(self, values, timeout=None):
         """push() as a request."""
@@ -249,6 +283,38 @@ class ParameterServer:
         """Push values and pull into out, in one trip. out: a dict of the same keys; None is values. Returns out. Raises
         CommError."""
         return self.push_pull_start(values, out, timeout).wait()
+
+    def push_rows_start(self, values, timeout=None):
+        """push_rows() as a request."""
+        return self._start_rows(_PUSH_ROWS, values, None, timeout)
+
+    def push_rows(self, values, timeout=None):
+        """Push rows, sparse gradients for one, which change these rows and no other.
+
+        values: a dict of key to (rows, elements): which rows, int64 or uint64 and ascending, and their elements, one
+        row after another. What is pushed to a row that is named more than once is summed. It counts as the worker's
+        push of that key, also without rows. Raises CommError.
+        """
+        self.push_rows_start(values, timeout).wait()
+
+    def pull_rows_start(self, values, timeout=None):
+        """pull_rows() as a request."""
+        return self._start_rows(_PULL_ROWS, values, {key: to for key, (_, to) in values.items()}, timeout)
+
+    def pull_rows(self, values, timeout=None):
+        """Pull rows. values: a dict of key to (rows, array that gets their elements). Returns a dict of key to that
+        array. Raises CommError."""
+        return self.pull_rows_start(values, timeout).wait()
+
+    def push_pull_rows_start(self, values, out=None, timeout=None):
+        """push_pull_rows() as a request."""
+        to = {key: elements for key, (_, elements) in values.items()} if out is None else out
+        return self._start_rows(_PUSH_PULL_ROWS, values, to, timeout)
+
+    def push_pull_rows(self, values, out=None, timeout=None):
+        """Push rows as push_rows(), and pull the same ones, in one trip. out: a dict of the same keys to arrays; None
+        is the elements that were pushed. Returns out. Raises CommError."""
+        return self.push_pull_rows_start(values, out, timeout).wait()
 
     def barrier(self, timeout=None):
         """Wait until all workers are here. Raises CommError."""

@@ -169,6 +169,53 @@ struct rh_ps_op workers_op_on(int32_t what, uint64_t key, float *in, float *out,
 	                         .type = RH_COMM_F32};
 }
 
+struct rh_ps_op sparse_init(void)
+{
+	struct rh_ps_op op = workers_op_on(RH_PS_INIT, SPARSE_KEY, NULL, NULL, (size_t)SPARSE_ROWS * SPARSE_WIDTH);
+
+	op.width = SPARSE_WIDTH;
+	return op;
+}
+
+struct rh_ps_op sparse_op(struct sparse_push *ret_push, int32_t what, int push, int32_t worker)
+{
+	struct rh_ps_op op = sparse_init();
+	uint64_t first = (uint64_t)(push * 37 + worker * 11) % (SPARSE_ROWS - 500);
+
+	*ret_push = (struct sparse_push){.rows = {first, first, first + 1, first + 500 - 1}};
+	for (size_t i = 0; i < SPARSE_PUSHED; i++)
+		for (size_t j = 0; j < SPARSE_WIDTH; j++)
+			ret_push->in[i * SPARSE_WIDTH + j] = (float)(i + 1);
+	op.what = what;
+	op.in = ret_push->in;
+	op.out = ret_push->out;
+	op.rows = ret_push->rows;
+	op.row_count = SPARSE_PUSHED;
+	return op;
+}
+
+void sparse_must_be_sum(struct rh_ps *ps, int pushes)
+{
+	static float sums[SPARSE_ROWS];
+	static float values[SPARSE_ROWS * SPARSE_WIDTH];
+	struct rh_ps_op op = sparse_init();
+	struct sparse_push push;
+
+	memset(sums, 0, sizeof(sums));
+	for (int i = 0; i < pushes; i++) {
+		for (int32_t worker = 0; worker < rh_ps_workers(ps); worker++) {
+			(void)sparse_op(&push, RH_PS_PUSH_ROWS, i, worker);
+			for (size_t j = 0; j < SPARSE_PUSHED; j++)
+				sums[push.rows[j]] += push.in[j * SPARSE_WIDTH];
+		}
+	}
+	op.what = RH_PS_PULL;
+	op.out = values;
+	must_run(ps, &op, 1);
+	for (size_t i = 0; i < (size_t)SPARSE_ROWS * SPARSE_WIDTH; i++)
+		must(values[i] == sums[i / SPARSE_WIDTH], "a push of rows was lost, or counted twice");
+}
+
 void workers_start(const struct servers *servers, const struct workers_plan *plan, struct workers *ret_workers)
 {
 	ret_workers->count = servers->options.workers;

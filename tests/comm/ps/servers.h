@@ -55,6 +55,28 @@ struct rh_ps *servers_connect(const struct servers *servers, int32_t worker, boo
 struct rh_ps_op workers_op(int32_t what, float *in, float *out, size_t count);
 /** @return the same on those of @p key */
 struct rh_ps_op workers_op_on(int32_t what, uint64_t key, float *in, float *out, size_t count);
+/** Rows of the value of key SPARSE_KEY, their elements, and how many of them each push names. */
+#define SPARSE_KEY 99
+#define SPARSE_ROWS 1000
+#define SPARSE_WIDTH 10
+#define SPARSE_PUSHED 4
+
+/** A push of rows, and its buffers. */
+struct sparse_push {
+	uint64_t rows[SPARSE_PUSHED];
+	float in[SPARSE_PUSHED * SPARSE_WIDTH];
+	float out[SPARSE_PUSHED * SPARSE_WIDTH];
+};
+
+/** @return RH_PS_INIT of the sparse value, with zeros */
+struct rh_ps_op sparse_init(void);
+/**
+ * @return the push number @p push of a worker: rows that number and worker give, one of them twice. @param what
+ * RH_PS_PUSH_ROWS or RH_PS_PUSH_PULL_ROWS
+ */
+struct rh_ps_op sparse_op(struct sparse_push *ret_push, int32_t what, int push, int32_t worker);
+/** In a worker: the sparse value is the sum of @p pushes pushes of each worker; else the process ends with 1. */
+void sparse_must_be_sum(struct rh_ps *ps, int pushes);
 /** Start as many workers as the servers expect, each in a process. */
 void workers_start(const struct servers *servers, const struct workers_plan *plan, struct workers *ret_workers);
 /** Wait for one, a minute at most. @return its exit status, or 128 + signal */

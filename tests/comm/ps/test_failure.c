@@ -89,15 +89,18 @@ static int push_all(struct rh_ps *ps, void *arg)
 	struct board *board = arg;
 	float *in = make_floats(1);
 	float *out = make_floats(0);
-	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
+	struct rh_ps_op ops[2] = {workers_op(RH_PS_INIT, NULL, NULL, COUNT), sparse_init()};
 	struct rh_ps_op barrier = {.size = sizeof(barrier), .what = RH_PS_BARRIER};
+	struct rh_ps_op op;
+	struct sparse_push push;
 
-	must_run(ps, &op, 1);
-	op = workers_op(RH_PS_PUSH, in, NULL, COUNT);
+	must_run(ps, ops, 2);
+	ops[0] = workers_op(RH_PS_PUSH, in, NULL, COUNT);
 	for (int i = 0; i < PUSHES; i++) {
 		if (i == PUSHES - 1)
 			wait_while_held(board);
-		must_run(ps, &op, 1);
+		ops[1] = sparse_op(&push, i % 2 ? RH_PS_PUSH_ROWS : RH_PS_PUSH_PULL_ROWS, i, rh_ps_worker(ps));
+		must_run(ps, ops, 2);
 		board->pushed++;
 	}
 	must_run(ps, &barrier, 1);
@@ -105,6 +108,7 @@ static int push_all(struct rh_ps *ps, void *arg)
 	must_run(ps, &op, 1);
 	for (size_t i = 0; i < COUNT; i++)
 		must(out[i] == (float)(PUSHES * rh_ps_workers(ps)), "a push was lost, or counted twice");
+	sparse_must_be_sum(ps, PUSHES);
 	free(in);
 	free(out);
 	return 0;

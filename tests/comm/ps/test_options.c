@@ -50,6 +50,21 @@ static const struct rh_ps_sources *sources_of(const char *const *variables, stru
 	return sources;
 }
 
+/* The servers, printed again, are those of the text. */
+static void assert_places(const struct rh_ps_settings *settings, const char *expected)
+{
+	char text[4 * RH_PS_PLACE_TEXT] = "";
+	size_t length = 0;
+
+	for (int32_t i = 0; i < settings->server_count && i < 4; i++) {
+		if (i > 0)
+			text[length++] = ',';
+		rh_ps_place_print(&settings->places[i], text + length);
+		length += strlen(text + length);
+	}
+	assert_string_equal(text, expected);
+}
+
 static void test_options__workers_read_all_sources(void **state)
 {
 	static const struct {
@@ -83,10 +98,10 @@ static void test_options__workers_read_all_sources(void **state)
 			fail_msg("%s: %s", rows[i].name, err.text);
 		assert_int_equal(settings.worker, rows[i].worker);
 		assert_int_equal(settings.workers, rows[i].workers);
-		assert_string_equal(settings.servers, rows[i].servers);
+		assert_places(&settings, rows[i].servers);
 		assert_int_equal(settings.server_count, rows[i].count);
 		assert_string_equal(settings.secret, "");
-		rh_ps_settings_free(&settings.text);
+		rh_ps_settings_free(&settings);
 	}
 }
 
@@ -104,6 +119,15 @@ static void test_options__workers_name_what_is_wrong(void **state)
 		{{"RH_PS_WORKERS", "2", "DMLC_NUM_WORKER", "3"}, "RH_PS_WORKERS gives 2 and DMLC_NUM_WORKER gives 3"},
 		{{"TF_CONFIG", CHIEF, "RH_PS_WORKER", "1"}, "RH_PS_WORKER gives 1 and TF_CONFIG gives 0"},
 		{{"TF_CONFIG", CHIEF, "RH_PS_SERVERS", "x:1"}, "RH_PS_SERVERS gives x:1 and TF_CONFIG gives ps-0:2222"},
+		{{"TF_CONFIG", CHIEF, "RH_PS_SERVERS", "ps-0:2222"}, "RH_PS_SERVERS gives 1 servers and TF_CONFIG gives 2"},
+		{{"RH_PS_WORKERS", "2", "RH_PS_WORKER", "1", "RH_PS_SERVERS", "a:1,:2"}, "\":2\" must be host:port"},
+		{{"RH_PS_WORKERS", "2", "RH_PS_WORKER", "1", "RH_PS_SERVERS", "a:1,"}, "\"\" must be host:port"},
+		{{"RH_PS_WORKERS", "2", "RH_PS_WORKER", "1", "RH_PS_SERVERS", "a:65536"}, "\"a:65536\" must be host:port"},
+		{{"RH_PS_WORKERS", "2", "RH_PS_WORKER", "1", "RH_PS_SERVERS", "a:1x"}, "\"a:1x\" must be host:port"},
+		{{"RH_PS_WORKERS", "2", "RH_PS_WORKER", "1", "RH_PS_SERVERS", "[]:1"}, "\"[]:1\" must be host:port"},
+		{{"RH_PS_WORKERS", "2", "RH_PS_WORKER", "1", "RH_PS_SERVERS", "[::1:1"}, "\"[::1:1\" must be host:port"},
+		{{"TF_CONFIG", "{\"cluster\":{\"ps\":[\"a\"]},\"task\":{\"type\":\"ps\",\"index\":0}}"},
+	     "the addresses of cluster.ps must be host:port"},
 		{{"TF_CONFIG", CHIEF, "RH_PS_PART", "100"}, "parts have 100 bytes"},
 		{{"TF_CONFIG", CHIEF, "RH_PS_TIMEOUT", "-1"}, "RH_PS_TIMEOUT"},
 		{{"TF_CONFIG", "{\"cluster\":{\"ps\":[\"a:1\",]},\"task\":{\"index\":0}}"}, "TF_CONFIG is malformed"},
@@ -214,7 +238,7 @@ static void test_options__survives_every_cut_of_tf_config(void **state)
 
 		if (rh_ps_cluster_read(text, &cluster, &err) == 0)
 			assert_true(cluster.server_count == 0 || length > sizeof(whole) - 6);
-		free(cluster.servers);
+		free(cluster.places);
 		free(text);
 	}
 }

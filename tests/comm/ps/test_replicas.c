@@ -174,16 +174,19 @@ static int job_work(struct rh_ps *ps, struct board *board)
 	static float in[COUNT];
 	static float out[COUNT];
 	struct rh_ps_op barrier = {.size = sizeof(barrier), .what = RH_PS_BARRIER};
-	struct rh_ps_op op = workers_op(RH_PS_INIT, NULL, NULL, COUNT);
+	struct rh_ps_op ops[2] = {workers_op(RH_PS_INIT, NULL, NULL, COUNT), sparse_init()};
+	struct sparse_push push;
+	struct rh_ps_op op;
 
 	for (size_t i = 0; i < COUNT; i++)
 		in[i] = 1;
-	must_run(ps, &op, 1);
+	must_run(ps, ops, 2);
 	for (int i = 0; i < PUSHES; i++) {
 		int began = job_milliseconds();
 
-		op = i % 2 ? workers_op(RH_PS_PUSH, in, NULL, COUNT) : workers_op(RH_PS_PUSH_PULL, in, out, COUNT);
-		must_run(ps, &op, 1);
+		ops[0] = i % 2 ? workers_op(RH_PS_PUSH, in, NULL, COUNT) : workers_op(RH_PS_PUSH_PULL, in, out, COUNT);
+		ops[1] = sparse_op(&push, i % 3 ? RH_PS_PUSH_ROWS : RH_PS_PUSH_PULL_ROWS, i, rh_ps_worker(ps));
+		must_run(ps, ops, 2);
 		board->pushed++;
 		began = job_milliseconds() - began;
 		if (began > board->slowest)
@@ -196,6 +199,7 @@ static int job_work(struct rh_ps *ps, struct board *board)
 	must_run(ps, &op, 1);
 	for (size_t i = 0; i < COUNT; i++)
 		must(out[i] == (float)(PUSHES * WORKERS), "a push was lost, or counted twice");
+	sparse_must_be_sum(ps, PUSHES);
 	return 0;
 }
 

@@ -55,6 +55,44 @@ def worker():
 
 
 @kit.case
+def rows():
+    """An embedding of 100 rows of 4: each worker pushes row 7 twice, and one of its own."""
+    with connect() as server:
+        table = array.array("f", [1.0] * 400)
+        server.init({"table": table}, widths={"table": 4})
+        mine = array.array("q", [7, 7, 20 + server.worker])
+        gradient = array.array("f", [1.0] * 8 + [2.0] * 4)
+        out = {"table": array.array("f", [0.0] * 12)}
+        assert server.push_pull_rows({"table": (mine, gradient)}, out) is out
+        # the mean of a round: both workers push 2 to row 7, and one of them 2 to the other row
+        assert list(out["table"]) == [1.0 - 0.5 * 2.0] * 8 + [1.0 - 0.5 * 2.0 / server.workers] * 4, out
+        server.push_rows({"table": (array.array("q"), array.array("f"))})
+        some = array.array("Q", [0, 7, 99])
+        pulled = server.pull_rows({"table": (some, array.array("f", [9.0] * 12))})["table"]
+        assert list(pulled) == [1.0] * 4 + [0.0] * 4 + [1.0] * 4, pulled
+        # all of the value is pushed and pulled as ever
+        server.push({"table": array.array("f", [1.0] * 400)})
+        assert server.pull({"table": table})["table"][0] == 0.5, table[:8]
+        calls = {
+            "sort the rows": lambda: server.push_rows({"table": (array.array("q", [2, 1]), gradient[:8])}),
+            "must be below 100": lambda: server.pull_rows({"table": (array.array("q", [100]), gradient[:4])}),
+            'key "table": 8 elements are not 1 rows of 4':
+                lambda: server.push_rows({"table": (array.array("q", [1]), gradient[:8])}),
+            "must be int64 or uint64": lambda: server.push_rows({"table": (array.array("i", [1]), gradient[:4])}),
+            'key "other" has no rows': lambda: server.push_rows({"other": (mine, gradient)}),
+            "nothing to pull": lambda: server.push_pull_rows({"table": (mine, gradient)}, {}),
+        }
+        for words, call in calls.items():
+            try:
+                call()
+            except roundhouse.InvalidError as error:
+                assert words in str(error), (words, error)
+            else:
+                raise AssertionError(words)
+        server.barrier()
+
+
+@kit.case
 def refused():
     with connect() as server:
         known = {"a": array.array("f", [0.0] * 4)}
@@ -93,6 +131,8 @@ def counts():
         total = {"n": array.array("q", [0])}
         server.init(total)
         for step in range(300):
+            if step == 299 and "TEST_HELD" in os.environ:
+                sys.stdin.read()  # the server does not end before it is killed
             server.push({"n": array.array("q", [1])})
             if step == 50:
                 print("half way", flush=True)
@@ -199,6 +239,9 @@ class Servers(unittest.TestCase):
     def test_three_workers(self):
         self.run_workers("worker", 3)
 
+    def test_rows(self):
+        self.run_workers("rows", 2)
+
     def test_refusals(self):
         self.run_workers("refused", 1)
 
@@ -256,7 +299,7 @@ class Servers(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         more = {"TEST_MODE": "async", "TEST_RULE": "sum", "TEST_FOLDER": folder.name, "RH_PS_GRACE": 60}
         server = self.start("server", **more)
-        child = self.start("counts", **more)
+        child = self.start("counts", stdin=subprocess.PIPE, TEST_HELD=1, **more)
         self.assertEqual(child.stdout.readline(), "half way\n")
         server.send_signal(signal.SIGKILL)
         server.wait()

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "comm/core/error.h"
+#include "comm/ps/server/rows.h"
 
 #define IMAGE_MAGIC UINT64_C(0x32474d4953504852)   /* "RHPSIMG2" */
 #define IMAGE_MAGIC_1 UINT64_C(0x31474d4953504852) /* "RHPSIMG1", of protocol 3 */
@@ -29,6 +30,8 @@ struct image_entry {
 	int32_t known;
 	uint64_t version;
 	uint64_t rounds;
+	uint32_t width;
+	uint32_t reserved;
 };
 
 struct image_round {
@@ -88,6 +91,20 @@ static void image_get(struct image_file *from, void *data, size_t length)
 	from->sum = rh_ps_sum(from->sum, data, length);
 }
 
+/* Of rows, what was pushed to: the rest is zero. */
+static void image_put_sum(struct image_file *to, const struct rh_ps_entry *entry, const struct rh_ps_round *round)
+{
+	uint32_t count;
+
+	if (entry->width == 0) {
+		image_put(to, round->data, entry->bytes);
+		return;
+	}
+	image_put(to, round->touched, rh_ps_rows_words(entry) * sizeof(*round->touched));
+	for (uint32_t at = 0; (count = rh_ps_rows_next(entry, round, &at)) > 0; at += count)
+		image_put(to, round->data + at * rh_ps_rows_size(entry), count * rh_ps_rows_size(entry));
+}
+
 static void image_put_entry(struct image_file *to, const struct rh_ps_store *store, const struct rh_ps_entry *entry)
 {
 	struct image_entry head = {.key = entry->key,
@@ -95,7 +112,8 @@ static void image_put_entry(struct image_file *to, const struct rh_ps_store *sto
 	                           .bytes = entry->bytes,
 	                           .type = entry->type,
 	                           .known = entry->known,
-	                           .version = entry->version};
+	                           .version = entry->version,
+	                           .width = entry->width};
 
 	for (const struct rh_ps_round *round = entry->rounds; round; round = round->next)
 		head.rounds++;
@@ -104,11 +122,13 @@ static void image_put_entry(struct image_file *to, const struct rh_ps_store *sto
 	image_put(to, entry->value, entry->bytes);
 	for (int32_t i = 0; i < rh_ps_rule_slots(store->config.rule); i++)
 		image_put(to, entry->slots[i], entry->bytes);
+	if (entry->steps)
+		image_put(to, entry->steps, rh_ps_rows_count(entry) * sizeof(*entry->steps));
 	for (const struct rh_ps_round *round = entry->rounds; round; round = round->next) {
 		struct image_round part = {round->count, round->rate};
 
 		image_put(to, &part, sizeof(part));
-		image_put(to, round->data, entry->bytes);
+		image_put_sum(to, entry, round);
 	}
 }
 
@@ -181,18 +201,38 @@ int32_t rh_ps_image_write(const struct rh_ps_store *store, int folder, const cha
 }
 
 /* @return 0, RH_COMM_ENOMEM or RH_COMM_EIO */
+static int32_t image_get_sum(struct image_file *from, const struct rh_ps_entry *entry, struct rh_ps_round *round)
+{
+	uint32_t count;
+	int32_t r;
+
+	if (entry->width == 0) {
+		image_get(from, round->data, entry->bytes);
+		return from->failed ? RH_COMM_EIO : 0;
+	}
+	image_get(from, round->touched, rh_ps_rows_words(entry) * sizeof(*round->touched));
+	r = from->failed ? RH_COMM_EIO : rh_ps_rows_open(entry, round);
+	if (r < 0)
+		return r == RH_COMM_EINVAL ? RH_COMM_EIO : r;
+	for (uint32_t at = 0; (count = rh_ps_rows_next(entry, round, &at)) > 0; at += count)
+		image_get(from, round->data + at * rh_ps_rows_size(entry), count * rh_ps_rows_size(entry));
+	return from->failed ? RH_COMM_EIO : 0;
+}
+
+/* @return 0, RH_COMM_ENOMEM or RH_COMM_EIO */
 static int32_t image_get_rounds(struct image_file *from, struct rh_ps_entry *entry, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
 		struct rh_ps_round *round = rh_ps_store_round(entry, entry->version + 1 + i);
 		struct image_round part = {0};
+		int32_t r;
 
 		if (!round)
 			return RH_COMM_ENOMEM;
 		image_get(from, &part, sizeof(part));
-		image_get(from, round->data, entry->bytes);
-		if (from->failed)
-			return RH_COMM_EIO;
+		r = image_get_sum(from, entry, round);
+		if (r < 0)
+			return r;
 		round->count = (int32_t)part.count;
 		round->rate = part.rate;
 	}
@@ -211,6 +251,7 @@ static int32_t image_get_entry(struct image_file *from, struct rh_ps_store *stor
 	shape.part = head.part;
 	shape.bytes = head.bytes;
 	shape.type = head.type;
+	shape.width = head.width;
 	if (from->failed)
 		return RH_COMM_EIO;
 	r = rh_ps_store_open(store, &shape, &entry, NULL);
@@ -222,6 +263,8 @@ static int32_t image_get_entry(struct image_file *from, struct rh_ps_store *stor
 	image_get(from, entry->value, entry->bytes);
 	for (int32_t i = 0; i < rh_ps_rule_slots(store->config.rule); i++)
 		image_get(from, entry->slots[i], entry->bytes);
+	if (entry->steps)
+		image_get(from, entry->steps, rh_ps_rows_count(entry) * sizeof(*entry->steps));
 	r = image_get_rounds(from, entry, head.rounds);
 	/* what an answer had held back needs to wait no more */
 	while (r == 0 && !from->failed && rh_ps_store_settle(store, entry))

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/core/collective/reduce.h"
 #include "comm/core/error.h"
 #include "comm/ps/server/durable/image.h"
 
@@ -56,6 +57,9 @@ static bool replay_head_is_sane(const struct rh_ps_head *head)
 	case RH_PS_REC_PUSH:
 	case RH_PS_REC_PUSH_PULL:
 		return head->bytes <= RH_PS_PART_MAX && head->length == head->bytes;
+	case RH_PS_REC_PUSH_ROWS:
+	case RH_PS_REC_PUSH_PULL_ROWS:
+		return head->length <= RH_PS_PART_MAX && head->length == rh_ps_rows_length(head, rh_comm_type_size(head->type));
 	default:
 		return false;
 	}
@@ -115,7 +119,7 @@ static int32_t replay_take(const struct replay *replay, struct rh_ps_store *stor
                            struct rh_comm_error *err)
 {
 	struct rh_ps_entry *entry = NULL;
-	int32_t r = rh_ps_store_check(store, head, err);
+	int32_t r = rh_ps_store_check(store, head, replay->payload, err);
 
 	if (r > 0)
 		r = rh_ps_store_take(store, head, replay->payload, &entry, err);

@@ -129,7 +129,7 @@ static int32_t backup_change(struct rh_ps_store *store, const struct rh_ps_head 
                              struct rh_comm_error *err)
 {
 	struct rh_ps_entry *entry = NULL;
-	int32_t r = rh_ps_store_check(store, head, err);
+	int32_t r = rh_ps_store_check(store, head, payload, err);
 
 	if (r > 0)
 		r = rh_ps_store_take(store, head, payload, &entry, err);

@@ -68,30 +68,67 @@ void journals_close(const struct journals_kept *kept)
 	rh_ps_store_free(kept->store);
 }
 
+static int32_t journals_take(const struct journals_kept *kept, const struct rh_ps_head *head, const uint8_t *payload)
+{
+	struct rh_ps_entry *entry = NULL;
+	struct rh_comm_error err;
+	int32_t r;
+
+	assert_int_equal(rh_ps_store_check(kept->store, head, payload, &err), 1);
+	r = rh_ps_journal_add(kept->journal, head, payload, &err);
+	if (r < 0)
+		return r;
+	assert_int_equal(rh_ps_store_take(kept->store, head, payload, &entry, &err), 0);
+	while (rh_ps_store_settle(kept->store, entry))
+		;
+	return 0;
+}
+
+int32_t journals_put_rows(const struct journals_kept *kept, int32_t worker, uint64_t sequence)
+{
+	static const uint32_t index[] = {0, 9};
+	_Alignas(RH_PS_ALIGN) uint8_t payload[200] = {0};
+	float values[2 * JOURNALS_WIDTH];
+	struct rh_ps_head head = {.kind = RH_PS_REC_INIT,
+	                          .flags = RH_PS_ZEROS,
+	                          .bytes = JOURNALS_COUNT * sizeof(float),
+	                          .width = JOURNALS_WIDTH,
+	                          .key = 6,
+	                          .type = RH_COMM_F32,
+	                          .sequence = sequence};
+	int32_t r = 0;
+
+	if (!rh_ps_store_find(kept->store, 6, 0))
+		r = journals_take(kept, &head, payload);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		values[i] = (float)(sequence + 1) / (float)(i + 3);
+	memcpy(payload, index, sizeof(index));
+	memcpy(payload + rh_ps_rows_offset(2), values, sizeof(values));
+	head.kind = RH_PS_REC_PUSH_ROWS;
+	head.flags = 0;
+	head.rows = 2;
+	head.sequence = sequence + 1;
+	head.worker = worker;
+	head.length = (uint32_t)rh_ps_rows_length(&head, sizeof(float));
+	return journals_take(kept, &head, payload);
+}
+
 int32_t journals_put(const struct journals_kept *kept, uint32_t kind, int32_t worker, uint64_t sequence)
 {
-	struct rh_ps_head head = {.kind = kind,
+	struct rh_ps_head head = {.kind = (uint16_t)kind,
 	                          .length = JOURNALS_COUNT * sizeof(float),
 	                          .bytes = JOURNALS_COUNT * sizeof(float),
 	                          .key = 5,
 	                          .type = RH_COMM_F32,
 	                          .sequence = sequence,
 	                          .worker = worker};
-	struct rh_ps_entry *entry = NULL;
-	struct rh_comm_error err;
 	float values[JOURNALS_COUNT];
-	int32_t r;
 
 	for (int i = 0; i < JOURNALS_COUNT; i++)
 		values[i] = (float)(sequence + 1) / (float)(i + worker + 1);
-	assert_int_equal(rh_ps_store_check(kept->store, &head, &err), 1);
-	r = rh_ps_journal_add(kept->journal, &head, (uint8_t *)values, &err);
-	if (r < 0)
-		return r;
-	assert_int_equal(rh_ps_store_take(kept->store, &head, (uint8_t *)values, &entry, &err), 0);
-	while (rh_ps_store_settle(kept->store, entry))
-		;
-	return 0;
+	return journals_take(kept, &head, (uint8_t *)values);
 }
 
 void journals_work(const struct journals_kept *kept)
@@ -107,22 +144,30 @@ void journals_work(const struct journals_kept *kept)
 	assert_int_equal(rh_ps_journal_commit(kept->journal, &err), 0);
 }
 
-void journals_assert_same(const struct rh_ps_store *a, const struct rh_ps_store *b)
+static void journals_assert_same_entry(const struct rh_ps_entry *left, const struct rh_ps_entry *right)
 {
-	const struct rh_ps_entry *left = rh_ps_store_find(a, 5, 0);
-	const struct rh_ps_entry *right = rh_ps_store_find(b, 5, 0);
-
-	assert_int_equal(a->epoch, b->epoch);
 	assert_non_null(left);
 	assert_non_null(right);
 	assert_true(right->known);
 	assert_int_equal(left->version, right->version);
+	assert_int_equal(left->width, right->width);
 	assert_memory_equal(left->value, right->value, left->bytes);
 	assert_memory_equal(left->slots[0], right->slots[0], left->bytes);
 	assert_memory_equal(left->pushed, right->pushed, 2 * sizeof(*left->pushed));
 	assert_int_equal(left->rounds != NULL, right->rounds != NULL);
 	if (left->rounds)
 		assert_memory_equal(left->rounds->data, right->rounds->data, left->bytes);
+	if (left->rounds && left->width > 0)
+		assert_memory_equal(left->rounds->touched, right->rounds->touched, sizeof(*left->rounds->touched));
+}
+
+void journals_assert_same(const struct rh_ps_store *a, const struct rh_ps_store *b)
+{
+	assert_int_equal(a->epoch, b->epoch);
+	assert_int_equal(a->entry_count, b->entry_count);
+	journals_assert_same_entry(rh_ps_store_find(a, 5, 0), rh_ps_store_find(b, 5, 0));
+	if (rh_ps_store_find(a, 6, 0))
+		journals_assert_same_entry(rh_ps_store_find(a, 6, 0), rh_ps_store_find(b, 6, 0));
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(a->workers[i].last, b->workers[i].last);
 }

@@ -12,6 +12,8 @@
 
 /** Floats of the one value that they keep. */
 #define JOURNALS_COUNT 100
+/** Elements of a row of the value of key 6, which has as many rows of them as make as many floats. */
+#define JOURNALS_WIDTH 10
 /** Bytes of a push of it in a log. */
 #define JOURNALS_RECORD (sizeof(struct rh_ps_head) + JOURNALS_COUNT * sizeof(float))
 
@@ -38,6 +40,8 @@ void journals_open(const struct journals_folder *folder, struct journals_kept *r
 void journals_close(const struct journals_kept *kept);
 /** Let a worker's request count, without a commit. @return 0, or how the log refused it */
 int32_t journals_put(const struct journals_kept *kept, uint32_t kind, int32_t worker, uint64_t sequence);
+/** The same with a push of rows 0 and 9 of key 6, whose value has rows; the first one makes the value, too. */
+int32_t journals_put_rows(const struct journals_kept *kept, int32_t worker, uint64_t sequence);
 /** Some rounds, the last of which worker 1 has not pushed yet: worker 0 is at request 5, worker 1 at 4. Committed. */
 void journals_work(const struct journals_kept *kept);
 /** Both stores are the same to the bit. */

@@ -37,6 +37,65 @@ static void test_journal__brings_back_what_was_committed(void **state)
 	journals_close(&after);
 }
 
+/* From a log, and from an image, which has the rows of a round that waits for worker 1. */
+static void test_journal__brings_back_rows(void **state)
+{
+	struct journals_kept before;
+	struct journals_kept after;
+	struct rh_comm_error err;
+
+	journals_open(*state, &before);
+	journals_work(&before);
+	for (uint64_t i = 6; i < 12; i += 2)
+		assert_int_equal(journals_put_rows(&before, 0, i), 0);
+	assert_int_equal(journals_put_rows(&before, 1, 8), 0);
+	for (int image = 0; image < 2; image++) {
+		if (image)
+			assert_int_equal(rh_ps_journal_renew(before.journal, before.store, &err), 0);
+		else
+			assert_int_equal(rh_ps_journal_commit(before.journal, &err), 0);
+		rh_ps_journal_free(before.journal);
+		journals_open(*state, &after);
+		journals_assert_same(before.store, after.store);
+		before.journal = after.journal;
+		rh_ps_store_free(after.store);
+	}
+	rh_ps_store_free(before.store);
+	rh_ps_journal_free(before.journal);
+}
+
+/* No bit of a log, or of an image, with rows can change unnoticed. */
+static void test_journal__refuses_damaged_rows(void **state)
+{
+	const struct journals_folder *folder = *state;
+	const char *files[] = {"log-0.1", "state-0.2"};
+	struct journals_kept kept;
+	struct rh_comm_error err;
+	char name[128];
+
+	journals_open(folder, &kept);
+	journals_work(&kept);
+	assert_int_equal(journals_put_rows(&kept, 0, 6), 0);
+	assert_int_equal(rh_ps_journal_commit(kept.journal, &err), 0);
+	journals_close(&kept);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (i == 1) {
+			journals_open(folder, &kept);
+			assert_int_equal(rh_ps_journal_renew(kept.journal, kept.store, &err), 0);
+			journals_close(&kept);
+		}
+		(void)snprintf(name, sizeof(name), "%s/%s", folder->path, files[i]);
+		/* an image begins with what it is of, and that has errors of its own */
+		for (off_t at = i == 0 ? 0 : 200; at < journals_size(name); at += 5) {
+			journals_flip(name, at);
+			journals_assert_refused(folder, RH_COMM_EIO, "is damaged");
+			journals_flip(name, at);
+		}
+	}
+	journals_open(folder, &kept);
+	journals_close(&kept);
+}
+
 static void test_journal__renews_the_image(void **state)
 {
 	const struct journals_folder *folder = *state;
@@ -267,6 +326,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_journal__brings_back_what_was_committed, journals_make_folder,
+	                                    journals_remove_folder),
+		cmocka_unit_test_setup_teardown(test_journal__brings_back_rows, journals_make_folder, journals_remove_folder),
+		cmocka_unit_test_setup_teardown(test_journal__refuses_damaged_rows, journals_make_folder,
 	                                    journals_remove_folder),
 		cmocka_unit_test_setup_teardown(test_journal__renews_the_image, journals_make_folder, journals_remove_folder),
 		cmocka_unit_test_setup_teardown(test_journal__cuts_a_torn_end, journals_make_folder, journals_remove_folder),

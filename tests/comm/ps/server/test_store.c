@@ -48,7 +48,7 @@ static int32_t take(struct rh_ps_store *store, const struct rh_ps_head *head, co
 {
 	struct rh_comm_error err;
 	struct rh_ps_entry *entry = NULL;
-	int32_t r = rh_ps_store_check(store, head, &err);
+	int32_t r = rh_ps_store_check(store, head, payload, &err);
 
 	if (r <= 0)
 		return r;
@@ -281,7 +281,7 @@ static void test_store__refuses_what_does_not_fit(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct rh_comm_error err = {0};
 
-		if (rh_ps_store_check(store, &rows[i].head, &err) != RH_COMM_EINVAL || !strstr(err.text, rows[i].words))
+		if (rh_ps_store_check(store, &rows[i].head, NULL, &err) != RH_COMM_EINVAL || !strstr(err.text, rows[i].words))
 			fail_msg("%s: %s", rows[i].name, err.text);
 	}
 	rh_ps_store_free(store);
