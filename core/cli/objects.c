@@ -112,5 +112,5 @@ int rh_objects_look_up(const struct rh_session *session, const struct rh_job *jo
 	if (r < 0 || !*ret_lookups || !objects_plugin(session->host, job->kind, &info))
 		return r;
 	folder = objects_folder(&info);
-	return folder ? rh_lookups_report(*ret_lookups, folder, findings) : RH_ENOMEM;
+	return folder ? rh_lookups_report(*ret_lookups, manifest, folder, findings) : RH_ENOMEM;
 }

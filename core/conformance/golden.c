@@ -73,7 +73,7 @@ static int golden_check(const struct rh_snapshot *snapshot, struct rh_error *err
 	rh_auto_str words = {0};
 	int r = rh_build_validate(snapshot, &findings, err);
 
-	if (r == 0 && rh_lookups_report(snapshot->lookups, "any of them", &findings) < 0)
+	if (r == 0 && rh_lookups_report(snapshot->lookups, NULL, "any of them", &findings) < 0)
 		r = rh_fail_oom(err);
 
 	if (r < 0 || rh_findings_errors(&findings) == 0)

@@ -56,7 +56,8 @@ class Lookups(unittest.TestCase):
         """A job waits for its runtime and begins when it comes; a snapshot keeps what it was."""
         self.create(JOBS, job(f"{prefix}-j", f"{prefix}-torch"))
         message = support.wait_for("a condition", lambda: self.stalled(f"{prefix}-j"))
-        self.assertEqual(message, [f'waits for ClusterRuntime "{prefix}-torch", which does not exist'])
+        self.assertEqual(message, [f'waits for ClusterRuntime "{prefix}-torch" of example.org/v1alpha1, which does not '
+                                   "exist"])
         self.create(RUNTIMES, runtime(f"{prefix}-torch", "blue"))
         self.assertEqual(support.wait_for("a pod", lambda: self.image(f"{prefix}-j")), ["blue"])
         kept = json.loads(self.api.get(f"/api/v1/namespaces/default/configmaps/{prefix}-j-runtime"))

@@ -170,6 +170,8 @@ NOT_RUN = {
                                                                 "python3 -B tests/bench/controller/servers.py --help"),
     "python3 tests/bench/controller/tenants.py build/release": ("a benchmark",
                                                                 "python3 -B tests/bench/controller/tenants.py --help"),
+    "python3 tests/bench/controller/trainer.py build/release": ("a benchmark",
+                                                                "python3 -B tests/bench/controller/trainer.py --help"),
     "build/release/tests/bench_cache build/release/.../pytorch.so": ("a benchmark", "ls tests/bench/bench_cache.c"),
     "build/release/tests/bench_json": ("a benchmark", "ls tests/bench/bench_json.c"),
 }

@@ -71,6 +71,7 @@ static const struct lookup_member lookup_members[] = {
 	{"apiVersion", RH_JSON_STRING, true, lookup_is_version, "v1, or group/version"},
 	{"kinds", RH_JSON_ARRAY, true, NULL, NULL},
 	{"kind", RH_JSON_NULL, false, NULL, NULL},
+	{"group", RH_JSON_NULL, false, NULL, NULL},
 	{"object", RH_JSON_OBJECT, true, NULL, NULL},
 	{"required", RH_JSON_BOOL, false, NULL, NULL},
 	{"own", RH_JSON_BOOL, false, NULL, NULL},
@@ -191,6 +192,15 @@ static int lookup_check_kind(const char *place, const struct rh_json *entry, str
 	return r;
 }
 
+static int lookup_check_group(const char *place, const struct rh_json *entry, struct rh_error *err)
+{
+	const struct rh_json *group = rh_json_get(entry, "group");
+	char at[LOOKUP_MEMBER_SIZE];
+
+	(void)snprintf(at, sizeof(at), "%s.group", place);
+	return group ? lookup_check_object(at, lookup_from_members, group, err) : 0;
+}
+
 static int lookup_check_source(const char *place, const struct rh_json *entry, struct rh_error *err)
 {
 	const struct rh_json *object = rh_json_get(entry, "object");
@@ -235,6 +245,8 @@ static int lookup_check_entry(const struct rh_json *list, const struct rh_json *
 		r = lookup_check_kinds(place, entry, err);
 	if (r == 0)
 		r = lookup_check_kind(place, entry, err);
+	if (r == 0)
+		r = lookup_check_group(place, entry, err);
 	if (r == 0)
 		r = lookup_check_source(place, entry, err);
 	return r == 0 ? lookup_check_parse(place, entry, err) : r;

@@ -3,13 +3,22 @@
 
 #include <string.h>
 
-static const struct rh_json *lookup_find(const struct rh_manifest *manifest, const struct rh_lookups *lookups,
-                                         const struct rh_lookup *lookup)
+/* @return the object of that kind and name, of whatever version; NULL: there is none */
+static const struct rh_json *lookup_search(const struct rh_manifest *manifest, const struct rh_lookups *lookups,
+                                           const struct rh_lookup *lookup)
 {
 	/* an object of the whole cluster has no namespace, and so that of objects which name none */
 	const char *namespace_ = lookup->cluster ? "default" : lookups->namespace_;
-	const struct rh_json *found =
-		lookup->own || !manifest ? NULL : rh_manifest_find(manifest, lookup->kind, namespace_, lookup->object_name);
+
+	if (lookup->own || !manifest)
+		return NULL;
+	return rh_manifest_find(manifest, lookup->kind, namespace_, lookup->object_name);
+}
+
+static const struct rh_json *lookup_find(const struct rh_manifest *manifest, const struct rh_lookups *lookups,
+                                         const struct rh_lookup *lookup)
+{
+	const struct rh_json *found = lookup_search(manifest, lookups, lookup);
 
 	return found && strcmp(rh_json_string_at(found, "apiVersion"), lookup->api_version) == 0 ? found : NULL;
 }
@@ -28,12 +37,19 @@ int rh_lookups_of_files(const struct rh_job *job, const struct rh_manifest *mani
 	return r;
 }
 
-int rh_lookups_report(const struct rh_lookups *lookups, const char *place, struct rh_findings *findings)
+int rh_lookups_report(const struct rh_lookups *lookups, const struct rh_manifest *manifest, const char *place,
+                      struct rh_findings *findings)
 {
 	const struct rh_lookup *missing = lookups && !lookups->flaw ? rh_lookups_missing(lookups) : NULL;
+	const struct rh_json *other = missing ? lookup_search(manifest, lookups, missing) : NULL;
 
 	if (!missing)
 		return 0;
+	if (other)
+		return rh_findings_add(findings, RH_FINDING_ERROR, missing->from,
+		                       "Not found: \"%s\": the %s %s of the files is of %s, and only those of %s are served",
+		                       missing->object_name, missing->kind, missing->object_name,
+		                       rh_json_string_at(other, "apiVersion"), missing->api_version);
 	return rh_findings_add(findings, RH_FINDING_ERROR, missing->from,
 	                       "Not found: \"%s\": %s %s is neither in the files nor in %s; put it into a file",
 	                       missing->object_name, missing->kind, missing->object_name, place);

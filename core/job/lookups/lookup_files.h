@@ -17,10 +17,11 @@
  */
 int rh_lookups_of_files(const struct rh_job *job, const struct rh_manifest *manifest, struct rh_lookups **ret_lookups);
 /**
- * Add an error for an object without which the job would wait. @param place where objects were looked for beside the
- * files: a folder. @return 0 or RH_ENOMEM
+ * Add an error for an object without which the job would wait. @param manifest where it was looked for; NULL: nothing
+ * is in it @param place where else: a folder. @return 0 or RH_ENOMEM
  */
-int rh_lookups_report(const struct rh_lookups *lookups, const char *place, struct rh_findings *findings);
+int rh_lookups_report(const struct rh_lookups *lookups, const struct rh_manifest *manifest, const char *place,
+                      struct rh_findings *findings);
 /**
  * @param declared rh_kind.lookups, parsed
  * @return the member of "kinds" that names the kind of @p object, borrowed; NULL: no entry may be such an object

@@ -104,6 +104,22 @@ static int lookups_set_name(struct rh_lookups *lookups, struct rh_lookup *lookup
 		rh_asprintf("Invalid value: \"%.253s\": no %s can have this name", lookup->object_name, lookup->kind));
 }
 
+/* An object of another group, or of a version, is never asked for: what it says means nothing here. */
+static int lookups_check_group(struct rh_lookups *lookups, struct rh_lookup *lookup, const struct rh_job *job,
+                               const struct rh_json *entry)
+{
+	const struct rh_json *source = rh_json_get(entry, "group");
+	const char *name = source ? lookups_from(job, source) : NULL;
+	int length = (int)strcspn(lookup->api_version, "/");
+
+	if (!name || (strlen(name) == (size_t)length && strncmp(name, lookup->api_version, (size_t)length) == 0))
+		return 0;
+	lookup->state = RH_LOOKUP_ABSENT;
+	return lookups_blame(
+		lookups, rh_json_string_at(source, "from"),
+		rh_asprintf("Unsupported value: \"%.253s\": supported values: \"%.*s\"", name, length, lookup->api_version));
+}
+
 static int lookups_add(struct rh_lookups *lookups, const struct rh_job *job, const struct rh_json *entry)
 {
 	struct rh_lookup *lookup = &lookups->items[lookups->count++];
@@ -119,7 +135,9 @@ static int lookups_add(struct rh_lookups *lookups, const struct rh_job *job, con
 	lookup->metadata = rh_json_bool(rh_json_get(entry, "metadata"), false);
 	lookup->required = !lookup->own && rh_json_bool(rh_json_get(entry, "required"), true);
 	r = lookups_set_kind(lookups, lookup, job, entry);
-	return r == 0 ? lookups_set_name(lookups, lookup, job, entry) : r;
+	if (r == 0)
+		r = lookups_set_name(lookups, lookup, job, entry);
+	return r == 0 ? lookups_check_group(lookups, lookup, job, entry) : r;
 }
 
 int rh_lookups_new(const struct rh_job *job, struct rh_lookups **ret_lookups)

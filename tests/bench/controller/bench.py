@@ -38,6 +38,9 @@ LABEL = "training.kubeflow.org/job-name"
 JOBS = "/apis/kubeflow.org/v1/namespaces/{}/pytorchjobs"
 # Requests at once of the raw limit: as many as the controller begins with, and twice that; the better counts.
 PARALLEL = (32, 64)
+# A server that queues requests by fairness would measure itself.
+SERVER = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1000",
+          "--max-requests-inflight=1000"]
 # Jobs of one round of --flat.
 ROUND = 500
 WHOSE = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "namespace"}
@@ -124,14 +127,31 @@ def cpu(pid):
 
 
 class Bench:
+    jobs = JOBS  # path of the jobs of a namespace
+    flags = ["--enable-scheme=PyTorchJob"]  # of the controller
+    made = ("pods", "services")  # what it makes of a job
+
     def __init__(self, api, build, folder):
         self.api, self.roundhouse, self.folder = api, build / "bin" / "roundhouse", folder
         self.creates = build / "tests" / "bench_creates"
         self.client, self.namespaces = Client(api), 0
-        crds = subprocess.run([self.roundhouse, "crds", "--kind", "PyTorchJob"], check=True, capture_output=True,
-                              text=True).stdout
-        api.kubectl("apply", "--server-side", "-f", "-", text=crds)
-        api.wait_served()
+        self.install()
+
+    def install(self):
+        self.define("--kind", "PyTorchJob")
+        self.api.wait_served()
+
+    def define(self, *flags):
+        crds = subprocess.run([self.roundhouse, "crds", *flags], check=True, capture_output=True, text=True).stdout
+        self.api.kubectl("apply", "--server-side", "-f", "-", text=crds)
+
+    def job(self, name, pods):
+        return job(name, pods)
+
+    @staticmethod
+    def leave(spec):
+        """Write into the spec of a job that another controller serves it."""
+        spec["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue"
 
     def say(self, what, value, yardstick=""):
         print(f"| {what} | {value} | {yardstick} |", flush=True)
@@ -147,7 +167,7 @@ class Bench:
 
     def controller(self, *flags, elect="false"):
         return support.Controller(self.roundhouse, self.api.kubeconfig, self.folder, f"--leader-elect={elect}",
-                                  "--enable-scheme=PyTorchJob", *flags, name=f"controller-{time.monotonic()}")
+                                  *self.flags, *flags, name=f"controller-{time.monotonic()}")
 
     def created(self, controller):
         """-> how many pods and Services it has created so far, as it counts itself"""
@@ -176,7 +196,7 @@ class Bench:
         return float(done.stdout)
 
     def create(self, namespace, jobs, pods):
-        self.post([(JOBS.format(namespace), job(f"j{n}", pods)) for n in range(jobs)], PARALLEL[0])
+        self.post([(self.jobs.format(namespace), self.job(f"j{n}", pods)) for n in range(jobs)], PARALLEL[0])
 
     def burst(self, controller, jobs, pods):
         """-> (namespace, seconds until all pods and Services are there)"""
@@ -192,17 +212,17 @@ class Bench:
     def bodies(self, like, namespace):
         """-> [(path, body)] of all that a burst created: its jobs, left to another controller, and what ours made, as
         it sent it"""
-        for item in json.loads(self.api.get(JOBS.format(like)))["items"]:
-            item["spec"]["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue"
-            yield JOBS.format(namespace), {"apiVersion": item["apiVersion"], "kind": item["kind"], "spec": item["spec"],
-                                           "metadata": {"name": item["metadata"]["name"]}}
-        for plural in ("pods", "services"):
+        for item in json.loads(self.api.get(self.jobs.format(like)))["items"]:
+            self.leave(item["spec"])
+            yield self.jobs.format(namespace), {"apiVersion": item["apiVersion"], "kind": item["kind"],
+                                                "spec": item["spec"], "metadata": {"name": item["metadata"]["name"]}}
+        for plural in self.made:
             for item in json.loads(self.api.get(f"/api/v1/namespaces/{like}/{plural}"))["items"]:
                 item["metadata"] = {key: value for key, value in item["metadata"].items() if key not in WHOSE}
-                item.pop("status")
-                for key in DROPPED[plural]:
+                item.pop("status", None)
+                for key in DROPPED.get(plural, []):
                     item["spec"].pop(key, None)
-                for container in item["spec"].get("containers", []):
+                for container in item.get("spec", {}).get("containers", []):
                     for key in DROPPED_OF_CONTAINERS:
                         container.pop(key, None)
                 yield f"/api/v1/namespaces/{namespace}/{plural}", item
@@ -233,8 +253,8 @@ class Bench:
 
     def clean(self, namespace):
         """No garbage collector runs here. Some at a time: an API server ends what takes longer than a minute."""
-        for path in (JOBS.format(namespace), f"/api/v1/namespaces/{namespace}/pods",
-                     f"/api/v1/namespaces/{namespace}/services"):
+        for path in (self.jobs.format(namespace),
+                     *(f"/api/v1/namespaces/{namespace}/{plural}" for plural in self.made)):
             while json.loads(self.api.get(f"{path}?limit=1"))["items"]:
                 try:
                     self.client.ask("DELETE", f"{path}?gracePeriodSeconds=0&limit=200")
@@ -456,16 +476,18 @@ def usual(bench, rounds):
         bench.compare(controller, 250, 4, rounds)
 
 
-def main():
-    options = parse()
-    if not (options.build / "tests" / "bench_creates").exists():
-        sys.exit(f"{options.build} was built without tests: cmake --preset release -DRH_BUILD_TESTS=ON")
+def check(build):
+    """End where something is missing."""
+    if not (build / "tests" / "bench_creates").exists():
+        sys.exit(f"{build} was built without tests: cmake --preset release -DRH_BUILD_TESTS=ON")
     if not apiserver.assets():
         sys.exit("no kube-apiserver: run tests/cluster/assets.py, or set KUBEBUILDER_ASSETS")
-    # a server that queues requests by fairness would measure itself
-    flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1000",
-             "--max-requests-inflight=1000"]
-    with tempfile.TemporaryDirectory() as folder, apiserver.ApiServer(flags=flags) as api:
+
+
+def main():
+    options = parse()
+    check(options.build)
+    with tempfile.TemporaryDirectory() as folder, apiserver.ApiServer(flags=SERVER) as api:
         bench = Bench(api, options.build.resolve(), folder)
         print("| what | measured | yardstick |\n|---|---|---|")
         if not options.only:

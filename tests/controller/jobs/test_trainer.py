@@ -18,7 +18,8 @@ from support import apiserver, wait_for  # noqa: E402
 ROUNDHOUSE = sys.argv.pop(1) if len(sys.argv) > 1 else "roundhouse"
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 STOCK = SOURCE / "plugins" / "trainer" / "runtimes" / "stock.yaml"
-API = "trainer.kubeflow.org/v1alpha1"
+GROUP = "trainer.kubeflow.org"
+API = f"{GROUP}/v1alpha1"
 RUNTIMES = f"/apis/{API}/clustertrainingruntimes"
 JOBS = f"/apis/{API}/namespaces/default/trainjobs"
 CORE = "/api/v1/namespaces/default"
@@ -89,11 +90,36 @@ class Trainer(unittest.TestCase):
     def test_runtime_missing(self):
         """The job waits, says for what, and begins when it comes."""
         self.request("POST", JOBS, job("early", "late"))
-        self.wait_stalled("early", 'waits for ClusterTrainingRuntime "late", which does not exist')
+        self.wait_stalled("early", f'waits for ClusterTrainingRuntime "late" of {API}, which does not exist')
         self.assertEqual(self.pods("early"), {})
         self.request("POST", RUNTIMES, runtime("late", "blue"))
         pod, = self.wait_pods("early", 1).values()
         self.assertEqual(pod["spec"]["containers"][0]["image"], "blue")
+
+    def test_runtimes_of_other_apis(self):
+        """Of another kind: the job waits, and its condition names the field. Of another group: the API server refuses
+        the job by Roundhouse's definition, and where that of Kubeflow Trainer lets it in, it waits likewise."""
+        odd = job("kind", "torch-distributed")
+        odd["spec"]["runtimeRef"]["kind"] = "JobSet"
+        self.request("POST", JOBS, odd)
+        self.wait_stalled("kind", 'spec.runtimeRef.kind: Unsupported value: "JobSet": supported values: '
+                                  '"ClusterTrainingRuntime", "TrainingRuntime"')
+        odd = job("group", "torch-distributed")
+        odd["spec"]["runtimeRef"]["apiGroup"] = "x.org"
+        words = 'spec.runtimeRef.apiGroup: Unsupported value: "x.org": supported values: "trainer.kubeflow.org"'
+        refused = self.request("POST", JOBS, odd, good=(422,))
+        self.assertIn(words, refused["message"])
+        schema = "/spec/versions/0/schema/openAPIV3Schema"
+        enum = f"{schema}/properties/spec/properties/runtimeRef/properties/apiGroup/enum"
+        definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/trainjobs.trainer.kubeflow.org"
+        change = [{"op": "remove", "path": enum}]
+        self.request("PATCH", definition, change, kind="application/json-patch+json")
+        self.addCleanup(self.request, "PATCH", definition, [{"op": "add", "path": enum, "value": [GROUP]}],
+                        kind="application/json-patch+json")
+        wait_for("Trainer's definition", lambda: self.api.request("POST", JOBS, json.dumps(odd),
+                                                                  "application/json")[0] == 201)
+        self.wait_stalled("group", words)
+        self.assertEqual((self.pods("kind"), self.pods("group")), ({}, {}))
 
     def test_runtime_changes_and_vanishes(self):
         """A job that has begun goes on with the runtime that it had."""

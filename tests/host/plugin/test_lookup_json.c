@@ -23,6 +23,7 @@ static void test_lookup_json__good(void **state)
 		"[" HEAD OBJECT "}]",
 		"[" HEAD OBJECT ",\"kind\":\"Runtime\",\"required\":false,\"parse\":[\"data.a\"]}," SECOND "]",
 		"[" HEAD "\"object\":{\"pattern\":\"{job}-a\"},\"own\":true,\"metadata\":true}]",
+		"[" HEAD OBJECT ",\"group\":{\"from\":\"spec.group\"}}]",
 		"[" HEAD "\"object\":{\"from\":\"metadata.labels.a\",\"default\":\"x\"},\"kind\":{\"from\":\"spec.kind\","
 		"\"default\":\"Runtime\"}}]",
 	};
@@ -54,6 +55,8 @@ static void test_lookup_json__refused(void **state)
 		{"[" HEAD OBJECT ",\"kind\":\"Secret\"}]", "lookups[0].kind is \"Secret\", which is not one of kinds"},
 		{"[" HEAD OBJECT ",\"kind\":{\"from\":\"spec.kind\"}}]",
 	     "lookups[0].kind has the default \"\", which is not one of kinds"},
+		{"[" HEAD OBJECT ",\"group\":\"example.org\"}]", "lookups[0].group must be an object"},
+		{"[" HEAD OBJECT ",\"group\":{}}]", "lookups[0].group.from is missing"},
 		{"[" HEAD OBJECT ",\"unless\":\"b\"}]", "lookups[0].unless is \"b\", and must be the name of another entry"},
 		{"[" HEAD OBJECT ",\"unless\":\"b\"}," SECOND "]",
 	     "lookups[0].unless is \"b\", and must be the name of another entry that has no unless"},

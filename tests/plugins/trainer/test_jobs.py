@@ -179,6 +179,25 @@ class Refused(Jobs):
             at[path[-1]] = value
             self.refused(words, job(), made)
 
+    def test_runtimes_of_other_apis(self):
+        """Of another kind, another group, and another version: none is read, whatever its name is."""
+        stock = {"name": "torch-distributed"}
+        later = {**runtime(), "apiVersion": "trainer.kubeflow.org/v2"}
+        only = f'supported values: "{API.split("/", maxsplit=1)[0]}"'
+        for reference, others, words in (
+                ({**stock, "kind": "JobSet"}, (),
+                 'spec.runtimeRef.kind: Unsupported value: "JobSet": supported values: "ClusterTrainingRuntime", '
+                 '"TrainingRuntime"'),
+                ({**stock, "apiGroup": "x.org"}, (), f'spec.runtimeRef.apiGroup: Unsupported value: "x.org": {only}'),
+                ({**stock, "apiGroup": API}, (), f'spec.runtimeRef.apiGroup: Unsupported value: "{API}": {only}'),
+                ({"name": "r"}, (later,), 'spec.runtimeRef.name: Not found: "r": the ClusterTrainingRuntime r of the '
+                                          f"files is of trainer.kubeflow.org/v2, and only those of {API} are served")):
+            mine = job(runtimeRef=reference, trainer={"command": ["true"]})
+            for command in ("lint", "run", "render"):
+                done = self.call(command, objects=[mine, *others])
+                text = done.stdout + done.stderr
+                self.assertEqual((done.returncode, text.count(words)), (2, 1), (command, text))
+
     def test_no_trainer_in_the_runtime(self):
         made = runtime()
         del made["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["metadata"]

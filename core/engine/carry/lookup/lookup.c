@@ -4,6 +4,7 @@
 #include "base/os/clock.h"
 #include "engine/carry/entry.h"
 #include "engine/carry/lookup/signals.h"
+#include "job/status/conditions.h"
 
 /* What is not watched is this old at most when something is decided. */
 #define LOOKUP_AGE (30 * RH_SECOND)
@@ -99,23 +100,24 @@ static void lookup_take(struct rh_entry *entry, struct rh_lookups *next)
 /* What becomes of a job that began, and now names something that does not fit, or is not there. */
 static int lookup_lack(struct rh_entry *entry, const struct rh_lookups *next)
 {
-	const struct rh_lookup *missing = rh_lookups_missing(next);
+	const struct rh_lookup *missing = next->flaw ? NULL : rh_lookups_missing(next);
 	rh_auto_str place = {0};
 
 	if (lookup_goes_on(entry))
 		return 0;
 	if (missing)
-		return lookup_wait(
-			entry, rh_signals_has(entry->engine, missing),
-			rh_asprintf("waits for %s \"%s\", which does not exist", missing->kind, missing->object_name));
+		return lookup_wait(entry, rh_signals_has(entry->engine, missing),
+		                   rh_asprintf("waits for %s \"%s\" of %s, which does not exist", missing->kind,
+		                               missing->object_name, missing->api_version));
 	rh_lookups_print_path(next, next->flaw_path, &place);
 	return lookup_wait(entry, false, place.failed ? NULL : rh_asprintf("%s: %s", rh_str_text(&place), next->flaw));
 }
 
-/* A job that is new fails because of a flaw, as one that is not valid. */
+/* A job that is new fails because of a flaw, as one that is not valid; of a kind whose jobs wait then, it waits. */
 static bool lookup_is_refused(const struct rh_entry *entry, const struct rh_lookups *next)
 {
-	return next->flaw && rh_map_size(entry->children.pods) == 0 && entry->job->status.started_at == 0;
+	return next->flaw && rh_conditions_invalid_fails(entry->kind->kind) && rh_map_size(entry->children.pods) == 0 &&
+	       entry->job->status.started_at == 0;
 }
 
 static void lookup_end(struct rh_entry *entry)

@@ -72,7 +72,8 @@ static void test_lookup__a_job_waits(void **state)
 	lookup_open(&sim, state);
 	lookup_create(&sim, "'runtimeRef':{'name':'torch'}");
 	sim_assert(&sim, "r", "Stalled | ");
-	assert_string_equal(lookup_stalled(&sim), "waits for ClusterRuntime \"torch\", which does not exist");
+	assert_string_equal(lookup_stalled(&sim),
+	                    "waits for ClusterRuntime \"torch\" of example.org/v1alpha1, which does not exist");
 	assert_int_equal(sim_assert_event(&sim, "Warning RuntimeJobWaiting waits for ClusterRuntime"), 1);
 	sim_wait(&sim, 60);
 	assert_int_equal(sim_assert_event(&sim, "Warning RuntimeJobWaiting waits for ClusterRuntime"), 1);
