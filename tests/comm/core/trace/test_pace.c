@@ -14,6 +14,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include "random.h"
 #include "roundhouse/comm.h"
 
 #define WORLD_MOST 64
@@ -30,7 +31,7 @@ struct job {
 	double hiccup;  /* once in 200 steps a rank takes so much longer */
 	double link;    /* time of a chunk over the link to rank `behind`; over the others 0.001 */
 	int32_t behind; /* the rank behind the slow link; none: RH_COMM_NO_RANK */
-	unsigned seed;
+	uint64_t seed;
 };
 
 /* The clock of each rank, between steps. */
@@ -40,16 +41,11 @@ struct world {
 	double periods[STEPS];
 };
 
-static double chance(unsigned *seed)
-{
-	return (double)rand_r(seed) / RAND_MAX;
-}
-
 static double computes(struct job *job, int32_t rank)
 {
-	double time = 1 + (rank == job->slow ? job->more : 0) + job->jitter * chance(&job->seed);
+	double time = 1 + (rank == job->slow ? job->more : 0) + job->jitter * test_random_part(&job->seed);
 
-	return job->hiccup > 0 && rand_r(&job->seed) % 200 == 0 ? time + job->hiccup : time;
+	return job->hiccup > 0 && test_random_below(&job->seed, 200) == 0 ? time + job->hiccup : time;
 }
 
 /* A ring: in each of 2 (n - 1) rounds each rank waits for the chunk of the one before it. */
@@ -76,7 +72,7 @@ static struct rh_comm_pace run(struct job *job, struct world *world)
 	struct rh_comm_pace pace;
 
 	for (size_t step = 0; step < STEPS; step++) {
-		double posted[WORLD_MOST];
+		double posted[WORLD_MOST] = {0};
 		double before = world->now[0];
 
 		for (int32_t rank = 0; rank < job->world; rank++) {
@@ -100,14 +96,11 @@ static void test_pace__a_rank_with_a_tenth_more_is_named_within_50_steps(void **
 	(void)state;
 	for (size_t i = 0; i < 15 * 100; i++) {
 		struct world world = {.now = {0}};
-		struct job job = {.world = worlds[i % 5],
-		                  .more = 0.1,
-		                  .jitter = jitters[i / 5 % 3],
-		                  .behind = RH_COMM_NO_RANK,
-		                  .seed = (unsigned)i};
+		struct job job = {
+			.world = worlds[i % 5], .more = 0.1, .jitter = jitters[i / 5 % 3], .behind = RH_COMM_NO_RANK, .seed = i};
 		struct rh_comm_pace pace;
 
-		job.slow = rand_r(&job.seed) % job.world;
+		job.slow = (int32_t)test_random_below(&job.seed, (uint32_t)job.world);
 		pace = run(&job, &world);
 		if (pace.late != job.slow)
 			fail_msg("world %d, jitter %g: rank %d is slow, %d named", (int)job.world, job.jitter, (int)job.slow,
@@ -124,14 +117,11 @@ static void test_pace__a_slow_link_is_no_slow_rank(void **state)
 	(void)state;
 	for (size_t i = 0; i < 400; i++) {
 		struct world world = {.now = {0}};
-		struct job job = {.world = 2 + (int32_t)(i % 7),
-		                  .slow = RH_COMM_NO_RANK,
-		                  .jitter = 0.1,
-		                  .link = links[i % 4],
-		                  .seed = (unsigned)i};
+		struct job job = {
+			.world = 2 + (int32_t)(i % 7), .slow = RH_COMM_NO_RANK, .jitter = 0.1, .link = links[i % 4], .seed = i};
 		struct rh_comm_pace pace;
 
-		job.behind = rand_r(&job.seed) % job.world;
+		job.behind = (int32_t)test_random_below(&job.seed, (uint32_t)job.world);
 		/* the first step is not like the others */
 		(void)run(&job, &world);
 		pace = run(&job, &world);
@@ -153,7 +143,7 @@ static void test_pace__jitter_names_nobody_in_100000_steps(void **state)
 		                  .jitter = jitters[row % 4],
 		                  .hiccup = row < 4 ? 0 : 20,
 		                  .behind = RH_COMM_NO_RANK,
-		                  .seed = (unsigned)row};
+		                  .seed = row};
 
 		for (int steps = 0; steps < 100000; steps += STEPS) {
 			struct rh_comm_pace pace = run(&job, &world);
@@ -208,14 +198,14 @@ struct live {
 	double jitter;    /* part of the step */
 	double hiccup;    /* once in 200 steps a rank takes so many steps longer */
 	int64_t reported; /* when */
-	unsigned seed;
+	uint64_t seed;
 };
 
 static int64_t live_computes(struct live *job, int32_t rank)
 {
-	double time = 1 + (rank == job->slow ? 0.1 : 0) + job->jitter * chance(&job->seed);
+	double time = 1 + (rank == job->slow ? 0.1 : 0) + job->jitter * test_random_part(&job->seed);
 
-	if (job->hiccup > 0 && rand_r(&job->seed) % 200 == 0)
+	if (job->hiccup > 0 && test_random_below(&job->seed, 200) == 0)
 		time += job->hiccup;
 	return (int64_t)(time * (double)job->step);
 }
@@ -278,7 +268,7 @@ static bool live_step(struct live *job, struct rh_comm_pace *ret_pace)
 	return true;
 }
 
-static struct live *live_new(unsigned seed, int32_t world, int64_t step)
+static struct live *live_new(uint64_t seed, int32_t world, int64_t step)
 {
 	struct live *job = calloc(1, sizeof(*job));
 
@@ -304,7 +294,7 @@ static void test_pace__while_the_job_runs_a_slow_rank_and_nobody_else_is_named(v
 	(void)state;
 	for (unsigned seed = 0; seed < 120; seed++) {
 		struct live *job = live_new(seed, worlds[seed % 5], steps[seed % 3]);
-		int slow = rand_r(&job->seed) % job->world;
+		int32_t slow = (int32_t)test_random_below(&job->seed, (uint32_t)job->world);
 		int64_t since;
 		struct rh_comm_pace pace;
 		int32_t named = RH_COMM_NO_RANK;
@@ -349,7 +339,7 @@ static void test_pace__while_the_job_runs_jitter_names_nobody_in_a_million_steps
 
 	(void)state;
 	for (size_t row = 0; row < 8; row++) {
-		struct live *job = live_new((unsigned)row, 4, SECOND / 16);
+		struct live *job = live_new(row, 4, SECOND / 16);
 
 		job->buckets = 1 + (int32_t)row % 2;
 		job->jitter = jitters[row % 4];
