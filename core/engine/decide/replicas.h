@@ -71,11 +71,11 @@ bool rh_decide_over_budget(const struct rh_decision *decision);
  */
 int rh_decide_missing(struct rh_decision *decision);
 /**
- * Start to stop the whole job, because of @p place alone: it counts for RH_CAUSE_STALLED.
+ * Start to stop the whole job, because of @p stalled alone: it counts for RH_CAUSE_STALLED.
  * @param why in one sentence, for users
  * @return 0 or RH_ENOMEM
  */
-int rh_decide_restart_stalled(struct rh_decision *decision, size_t place, const char *why);
+int rh_decide_restart_stalled(struct rh_decision *decision, size_t stalled, const char *why);
 /** Count restarts and delete failed pods, or start to stop the whole job. @return 0 or RH_ENOMEM */
 int rh_decide_restart(struct rh_decision *decision);
 /** Continue to stop the whole job; start the next attempt once no pod is left. @return 0 or RH_ENOMEM */
