@@ -223,8 +223,8 @@ static int controller_add_sources(struct rh_controller *controller, struct rh_er
 	const struct rh_loop_source lease = {controller_step_lease, controller_lease_deadline, controller, RH_ORDER_LEASE};
 	int r = controller->keeper ? rh_loop_add(controller->loop, &lease, NULL, err) : 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(sources) / sizeof(sources[0]); i++)
-		r = rh_loop_add(controller->loop, &sources[i], NULL, err);
+	if (r == 0)
+		r = rh_loop_add_all(controller->loop, sources, sizeof(sources) / sizeof(sources[0]), err);
 	return r < 0 ? r : rh_work_add_sources(controller, err);
 }
 

@@ -263,13 +263,12 @@ static int64_t servers_webhook_deadline(void *arg)
 
 static int servers_add_sources(struct rh_controller *controller, struct rh_error *err)
 {
-	const struct rh_loop_source files = {servers_step_files, servers_files_deadline, controller,
-	                                     RH_ORDER_CERTIFICATE_FILES};
-	const struct rh_loop_source webhook = {servers_step_webhook, servers_webhook_deadline, controller,
-	                                       RH_ORDER_WEBHOOK};
-	int r = rh_loop_add(controller->loop, &files, NULL, err);
+	const struct rh_loop_source sources[] = {
+		{servers_step_files, servers_files_deadline, controller, RH_ORDER_CERTIFICATE_FILES},
+		{servers_step_webhook, servers_webhook_deadline, controller, RH_ORDER_WEBHOOK},
+	};
 
-	return r < 0 ? r : rh_loop_add(controller->loop, &webhook, NULL, err);
+	return rh_loop_add_all(controller->loop, sources, sizeof(sources) / sizeof(sources[0]), err);
 }
 
 static int servers_open_webhook(struct rh_controller *controller, struct rh_error *err)

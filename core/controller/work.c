@@ -264,9 +264,6 @@ int rh_work_add_sources(struct rh_controller *controller, struct rh_error *err)
 		{work_step_store, work_store_deadline, controller, RH_ORDER_STORE},
 		{work_step_memory, work_memory_deadline, controller, RH_ORDER_MEMORY},
 	};
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(sources) / sizeof(sources[0]); i++)
-		r = rh_loop_add(controller->loop, &sources[i], NULL, err);
-	return r;
+	return rh_loop_add_all(controller->loop, sources, sizeof(sources) / sizeof(sources[0]), err);
 }

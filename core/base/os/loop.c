@@ -105,6 +105,15 @@ int rh_loop_add(struct rh_loop *loop, const struct rh_loop_source *source, struc
 	return 0;
 }
 
+int rh_loop_add_all(struct rh_loop *loop, const struct rh_loop_source *sources, size_t count, struct rh_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = rh_loop_add(loop, &sources[i], NULL, err);
+	return r;
+}
+
 /* Free removed sources. */
 static void loop_sweep(struct rh_loop *loop)
 {

@@ -60,6 +60,8 @@ RH_DEFINE_CLEANUP(loop);
  */
 int rh_loop_add(struct rh_loop *loop, const struct rh_loop_source *source, struct rh_loop_entry **ret_entry,
                 struct rh_error *err);
+/** Register @p count sources, likewise; what is registered before an error stays. @return 0 or RH_ENOMEM */
+int rh_loop_add_all(struct rh_loop *loop, const struct rh_loop_source *sources, size_t count, struct rh_error *err);
 /** End a source; neither of its functions is called again. NULL is ignored. */
 void rh_loop_remove(struct rh_loop *loop, struct rh_loop_entry *entry);
 /**

@@ -350,11 +350,8 @@ static int run_add_sources(struct rh_run *run, struct rh_error *err)
 		{rh_run_load_step, rh_run_load_deadline, run, RUN_SAMPLES},
 		{rh_run_control_step, rh_run_control_deadline, run, RUN_CONTROL},
 	};
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(sources) / sizeof(sources[0]); i++)
-		r = rh_loop_add(run->loop, &sources[i], NULL, err);
-	return r;
+	return rh_loop_add_all(run->loop, sources, sizeof(sources) / sizeof(sources[0]), err);
 }
 
 /* Each pod needs a descriptor for its shim, and one for each container. */
