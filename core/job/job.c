@@ -261,6 +261,15 @@ const struct rh_replica_spec *rh_job_spec(const struct rh_job *job, const char *
 	return NULL;
 }
 
+const struct rh_replica_spec *rh_job_spec_of_label(const struct rh_job *job, const char *label)
+{
+	for (size_t i = 0; i < job->spec_count; i++) {
+		if (strcasecmp(job->specs[i].type, label) == 0)
+			return &job->specs[i];
+	}
+	return NULL;
+}
+
 void rh_job_print_spec(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_str *out)
 {
 	struct rh_kind_path path;

@@ -86,6 +86,8 @@ RH_DEFINE_CLEANUP(job);
 
 /** @return the spec of the canonical @p type, borrowed, or NULL */
 const struct rh_replica_spec *rh_job_spec(const struct rh_job *job, const char *type);
+/** @return the spec of the type that the label of a pod names, in any case; borrowed, or NULL */
+const struct rh_replica_spec *rh_job_spec_of_label(const struct rh_job *job, const char *label);
 /** Append where a replica type stands in the job, as messages word it: "spec.pytorchReplicaSpecs[Worker]". */
 void rh_job_print_spec(const struct rh_job *job, const struct rh_replica_spec *spec, struct rh_str *out);
 /** @return replicas of all types together */

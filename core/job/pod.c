@@ -93,9 +93,29 @@ static const struct rh_json *pod_main_status(const struct rh_kind *kind, const s
 	return *name ? NULL : first;
 }
 
-static const struct rh_json *pod_first_failed(const struct rh_json *item)
+/* @return how a container failed; NULL: it did not */
+typedef const struct rh_json *pod_end_fn(const struct rh_json *container_status);
+
+static const struct rh_json *pod_failed_end(const struct rh_json *container_status)
 {
-	while (item && pod_exit_code(item) <= 0)
+	return pod_exit_code(container_status) > 0 ? pod_terminated(container_status) : NULL;
+}
+
+/* Likewise, also before it was restarted in its place, or is about to be. */
+static const struct rh_json *pod_bad_end(const struct rh_json *container_status)
+{
+	const struct rh_json *last = rh_json_get(rh_json_get(container_status, "lastState"), "terminated");
+	const struct rh_json *end = pod_failed_end(container_status);
+
+	if (end)
+		return end;
+	return pod_end_code(last) > 0 ? last : NULL;
+}
+
+/* The first container of the list that failed; NULL: there is none. */
+static const struct rh_json *pod_first(const struct rh_json *item, pod_end_fn *end)
+{
+	while (item && !end(item))
 		item = rh_json_next(item);
 	return item;
 }
@@ -125,11 +145,12 @@ static bool pod_is_consequence(const struct rh_json *container_status, const str
 }
 
 /* The first container of the list that failed for a reason of its own; NULL: there is none. */
-static const struct rh_json *pod_first_cause(const struct rh_json *item, const struct rh_written *output)
+static const struct rh_json *pod_first_cause(const struct rh_json *item, pod_end_fn *end,
+                                             const struct rh_written *output)
 {
-	item = pod_first_failed(item);
-	while (item && pod_is_consequence(item, pod_terminated(item), output))
-		item = pod_first_failed(rh_json_next(item));
+	item = pod_first(item, end);
+	while (item && pod_is_consequence(item, end(item), output))
+		item = pod_first(rh_json_next(item), end);
 	return item;
 }
 
@@ -142,41 +163,15 @@ static const struct rh_json *pod_culprit(const struct rh_json *status, const str
                                          const struct rh_written *output)
 {
 	const struct rh_json *containers = rh_fields_first(status, "containerStatuses");
-	const struct rh_json *culprit = pod_exit_code(main_status) > 0 ? main_status : pod_first_failed(containers);
+	const struct rh_json *culprit = pod_failed_end(main_status) ? main_status : pod_first(containers, pod_failed_end);
 	bool victim = culprit && pod_is_consequence(culprit, pod_terminated(culprit), output);
-	const struct rh_json *cause = victim ? pod_first_cause(containers, output) : NULL;
+	const struct rh_json *cause = victim ? pod_first_cause(containers, pod_failed_end, output) : NULL;
 
 	if (!culprit)
-		culprit = pod_first_failed(rh_fields_first(status, "initContainerStatuses"));
+		culprit = pod_first(rh_fields_first(status, "initContainerStatuses"), pod_failed_end);
 	if (cause)
 		return cause;
 	return culprit ? culprit : main_status;
-}
-
-/* How a container ended badly before it was restarted in its place, or is about to be; NULL when it did not. */
-static const struct rh_json *pod_bad_end(const struct rh_json *container_status)
-{
-	const struct rh_json *last = rh_json_get(rh_json_get(container_status, "lastState"), "terminated");
-
-	if (pod_exit_code(container_status) > 0)
-		return pod_terminated(container_status);
-	return pod_end_code(last) > 0 ? last : NULL;
-}
-
-static const struct rh_json *pod_first_bad(const struct rh_json *item)
-{
-	while (item && !pod_bad_end(item))
-		item = rh_json_next(item);
-	return item;
-}
-
-/* The first container of the list that ended badly for a reason of its own; NULL: there is none. */
-static const struct rh_json *pod_first_bad_cause(const struct rh_json *item, const struct rh_written *output)
-{
-	item = pod_first_bad(item);
-	while (item && pod_is_consequence(item, pod_bad_end(item), output))
-		item = pod_first_bad(rh_json_next(item));
-	return item;
 }
 
 /*
@@ -191,12 +186,12 @@ static const struct rh_json *pod_restarter(const struct rh_json *status, const s
 	const struct rh_json *cause = NULL;
 
 	if (culprit && pod_is_consequence(culprit, pod_bad_end(culprit), output))
-		cause = pod_first_bad_cause(containers, output);
+		cause = pod_first_cause(containers, pod_bad_end, output);
 	if (cause)
 		return cause;
 	if (!culprit)
-		culprit = pod_first_bad(rh_fields_first(status, "initContainerStatuses"));
-	return culprit ? culprit : pod_first_bad(containers);
+		culprit = pod_first(rh_fields_first(status, "initContainerStatuses"), pod_bad_end);
+	return culprit ? culprit : pod_first(containers, pod_bad_end);
 }
 
 static int32_t pod_restarts(const struct rh_json *status)
@@ -316,7 +311,7 @@ static const struct rh_json *pod_failure(const struct rh_pod *pod, const struct 
 {
 	if (pod->phase != RH_PHASE_FAILED)
 		return pod_bad_end(container_status);
-	return pod_exit_code(container_status) > 0 ? pod_terminated(container_status) : NULL;
+	return pod_failed_end(container_status);
 }
 
 /* Append the container if it failed and its output is not known. */

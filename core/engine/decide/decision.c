@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "base/os/clock.h"
@@ -39,13 +38,11 @@ const struct rh_replica_spec *rh_decision_spec(const struct rh_decision *decisio
 
 bool rh_decision_type(const struct rh_decision *decision, const char *type, size_t *ret_spec)
 {
-	for (size_t i = 0; i < decision->job->spec_count; i++) {
-		if (strcasecmp(decision->job->specs[i].type, type) == 0) {
-			*ret_spec = i;
-			return true;
-		}
-	}
-	return false;
+	const struct rh_replica_spec *spec = rh_job_spec_of_label(decision->job, type);
+
+	if (spec)
+		*ret_spec = (size_t)(spec - decision->job->specs);
+	return spec != NULL;
 }
 
 bool rh_decision_place(const struct rh_decision *decision, const char *type, int32_t index, size_t *ret_place)

@@ -163,29 +163,20 @@ static struct rh_run_pod *pods_know_pod(struct rh_run *run, struct rh_run_job *j
 	return known;
 }
 
-/* @return the type of that label, in the spelling of its kind */
-static const char *pods_type(const struct rh_job *job, const char *label)
-{
-	for (size_t i = 0; i < job->spec_count; i++) {
-		if (strcasecmp(job->specs[i].type, label) == 0)
-			return job->specs[i].type;
-	}
-	return label;
-}
-
 const char *rh_run_replica_name(const struct rh_run *run, const struct rh_json *pod, char buffer[RH_NAME_SIZE])
 {
 	const struct rh_run_job *mine = rh_run_job_of_pod(run, pod);
 	const struct rh_json *labels = rh_json_at(pod, "metadata.labels");
 	const struct rh_kind *kind = mine ? mine->job->kind : NULL;
 	const char *label = kind ? rh_json_string(rh_json_get(labels, rh_patterns_label(kind, RH_LABEL_TYPE))) : NULL;
+	const struct rh_replica_spec *spec = label ? rh_job_spec_of_label(mine->job, label) : NULL;
 	const char *name = rh_json_string_at(pod, "metadata.name");
 
 	if (!label) {
 		rh_copy(buffer, RH_NAME_SIZE, name ? name : "");
 		return buffer;
 	}
-	return rh_run_job_replica(mine, pods_type(mine->job, label), rh_pod_index(kind, labels), buffer);
+	return rh_run_job_replica(mine, spec ? spec->type : label, rh_pod_index(kind, labels), buffer);
 }
 
 static int pods_take_pod(struct rh_run *run, struct rh_run_job *job, const struct rh_json *object)
