@@ -74,12 +74,12 @@ static int64_t queue_turn(struct rh_runner_pod *pod, struct queue_round *round)
 {
 	if (pod->stage != RH_RUNNER_QUEUED || pod->deleting || pod->gone || !pod->object)
 		return RH_NEVER;
-	if (queue_predecessor_lives(pod->runner, pod))
-		return RH_NEVER;
 	if (round->starts == 0)
 		return round->clock;
 	if (pod->retry_at > round->clock)
 		return pod->retry_at;
+	if (queue_predecessor_lives(pod->runner, pod)) /* it looks at all pods */
+		return RH_NEVER;
 	pod->retry_at = round->clock + RH_RUNNER_PAUSE;
 	round->starts--;
 	queue_start(pod, round->now);
