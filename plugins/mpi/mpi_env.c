@@ -4,7 +4,6 @@
  * (v1-behaviour C.11).
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../mpirun/mpirun.h"
@@ -40,22 +39,16 @@ static void env_add_delivery(const struct mpirun_pod *pod)
 	const char *namespace_ = mpi_quote_namespace(pod->host, pod->view);
 	const char *amount = "{\"cpu\":\"100m\",\"ephemeral-storage\":\"5Gi\",\"memory\":\"512Mi\"}";
 	const char *command = mpi_is_local(pod->host, pod->view) ? "\"command\":" MPIRUN_LINK_KUBECTL "," : "";
-	char *json = NULL;
-	int length = -1;
 
-	if (image && namespace_)
-		length = asprintf(&json,
-		                  "{\"name\":\"kubectl-delivery\",\"image\":%s,\"imagePullPolicy\":\"IfNotPresent\",%s"
-		                  "\"env\":[{\"name\":\"TARGET_DIR\",\"value\":\"/opt/kube\"},"
-		                  "{\"name\":\"NAMESPACE\",\"value\":%s}],"
-		                  "\"resources\":{\"limits\":%s,\"requests\":%s},"
-		                  "\"volumeMounts\":[" MPIRUN_MOUNT_KUBECTL "," ENV_MOUNT_CONFIG "]}",
-		                  image, command, namespace_, amount, amount);
-	if (length < 0 && *pod->status == 0)
-		*pod->status = pod->host->fail(pod->reply, RH_ENOMEM, "out of memory");
-	mpirun_edit(pod, "spec.initContainers[+]", length < 0 ? NULL : json);
-	if (length >= 0)
-		free(json);
+	if (!image || !namespace_) /* memory is out, which the host knows */
+		return;
+	mpirun_print(pod, "spec.initContainers[+]",
+	             "{\"name\":\"kubectl-delivery\",\"image\":%s,\"imagePullPolicy\":\"IfNotPresent\",%s"
+	             "\"env\":[{\"name\":\"TARGET_DIR\",\"value\":\"/opt/kube\"},"
+	             "{\"name\":\"NAMESPACE\",\"value\":%s}],"
+	             "\"resources\":{\"limits\":%s,\"requests\":%s},"
+	             "\"volumeMounts\":[" MPIRUN_MOUNT_KUBECTL "," ENV_MOUNT_CONFIG "]}",
+	             image, command, namespace_, amount, amount);
 }
 
 static void env_edit_launcher(const struct mpirun_pod *pod)
