@@ -3,7 +3,6 @@
  */
 #include <sched.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "comm/core/error.h"
 #include "comm/core/group.h"
@@ -300,14 +299,6 @@ static void service_check_stall(struct rh_comm_world *world, const struct rh_com
 	(void)pthread_mutex_unlock(&world->lock);
 }
 
-static int64_t service_nanoseconds(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* How long this rank waits, for rank 0; and in rank 0 what that says of all. */
 static void service_report_pace(struct rh_comm_world *world, const struct rh_comm_pace_mark *marks, size_t count)
 {
@@ -336,7 +327,7 @@ static void service_beat(struct rh_comm_world *world, struct rh_comm_beat *beat)
 				continue;
 			}
 			service_fill_beat(comm, beat);
-			count = rh_comm_waits_take(&world->trace.waits, service_nanoseconds(), rh_comm_trace_ticks(), marks);
+			count = rh_comm_waits_take(&world->trace.waits, rh_comm_trace_nanoseconds(), rh_comm_trace_ticks(), marks);
 			(void)pthread_mutex_unlock(&comm->lock);
 			break;
 		}

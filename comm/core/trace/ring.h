@@ -47,11 +47,19 @@ void rh_comm_trace_close(struct rh_comm_trace *trace);
 void rh_comm_trace_add_group(struct rh_comm_trace *trace, uint64_t name, const int32_t *ranks, int32_t size);
 /** Note what time it is: once a second, so that ticks can be translated after the process has died. One thread. */
 void rh_comm_trace_note_time(struct rh_comm_trace *trace);
-
 /** Note what rank 0 found about the pace of all ranks. One thread. */
 void rh_comm_trace_note_pace(struct rh_comm_trace *trace, const struct rh_comm_pace *pace);
 /** @return microseconds since that moment; the pace of ticks is known after some milliseconds */
 int64_t rh_comm_trace_since(const struct rh_comm_trace *trace, int64_t ticks);
+
+/** @return the monotonic clock, nanoseconds */
+static inline int64_t rh_comm_trace_nanoseconds(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 /** @return a clock that costs less than the system's; its unit is the processor's */
 static inline int64_t rh_comm_trace_ticks(void)
@@ -64,10 +72,7 @@ static inline int64_t rh_comm_trace_ticks(void)
 	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
 	return ticks;
 #else
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return rh_comm_trace_nanoseconds();
 #endif
 }
 

@@ -68,13 +68,23 @@ static size_t client_bytes(const struct rh_ps_op *op)
 	return op->what == RH_PS_BARRIER ? 0 : op->count * rh_comm_type_size(op->type);
 }
 
+static bool client_pushes(const struct rh_ps_op *op)
+{
+	return op->what == RH_PS_PUSH || op->what == RH_PS_PUSH_PULL || op->what == RH_PS_PUSH_ROWS ||
+	       op->what == RH_PS_PUSH_PULL_ROWS;
+}
+
+static bool client_pulls(const struct rh_ps_op *op)
+{
+	return op->what == RH_PS_PULL || op->what == RH_PS_PUSH_PULL || op->what == RH_PS_PULL_ROWS ||
+	       op->what == RH_PS_PUSH_PULL_ROWS;
+}
+
 static int32_t client_check_op(const struct rh_ps *ps, const struct rh_ps_op *op, struct rh_comm_error *err)
 {
 	size_t size = rh_comm_type_size(op->type);
-	bool by_rows = rh_ps_op_has_rows(op);
-	bool some = !by_rows || op->row_count > 0;
-	bool pulls = op->what == RH_PS_PULL || op->what == RH_PS_PUSH_PULL || (by_rows && op->what != RH_PS_PUSH_ROWS);
-	bool pushes = op->what == RH_PS_PUSH || op->what == RH_PS_PUSH_PULL || (by_rows && op->what != RH_PS_PULL_ROWS);
+	bool some = !rh_ps_op_has_rows(op) || op->row_count > 0;
+	bool lacks_out = client_pulls(op) && !op->out;
 
 	if (op->what == RH_PS_BARRIER)
 		return 0;
@@ -86,9 +96,9 @@ static int32_t client_check_op(const struct rh_ps *ps, const struct rh_ps_op *op
 	if (size == 0 || op->count == 0 || op->count > (size_t)ps->settings.part / size * INT32_MAX)
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu: %zu elements of type %d cannot be kept",
 		                    (unsigned long long)op->key, op->count, (int)op->type);
-	if (some && ((pulls && !op->out) || (pushes && !op->in)))
+	if (some && (lacks_out || (client_pushes(op) && !op->in)))
 		return rh_comm_fail(err, RH_COMM_EINVAL, RH_COMM_NO_RANK, "key %llu: op.%s is NULL",
-		                    (unsigned long long)op->key, pulls && !op->out ? "out" : "in");
+		                    (unsigned long long)op->key, lacks_out ? "out" : "in");
 	return rh_ps_op_check_rows(ps, op, err);
 }
 

@@ -24,6 +24,12 @@ int32_t rh_ps_rule_slots(int32_t rule)
 	return rule == RH_PS_MOMENTUM || rule == RH_PS_ADAGRAD ? 1 : 0;
 }
 
+/* @return where the elements of a change begin in an array that the rule has */
+static uint8_t *rule_at(uint8_t *array, const struct rh_ps_change *change)
+{
+	return array + change->first * rh_comm_type_size(change->entry->type);
+}
+
 /*
  * The rules of optimizers for one type. What a rule reads and writes does not overlap.
  */
@@ -78,60 +84,31 @@ int32_t rh_ps_rule_slots(int32_t rule)
 			square[i] = keep2 * square[i] + new2 * g * g;                                                  \
 			value[i] -= rate * mean[i] / (root(square[i] * correct) + (type)step->epsilon);                \
 		}                                                                                                  \
+	}                                                                                                      \
+	static void rule_learn_##name(const struct rh_ps_change *change, const struct rule_step *step)         \
+	{                                                                                                      \
+		struct rh_ps_entry *entry = change->entry;                                                         \
+		const type *push = (const type *)change->data;                                                     \
+		type *value = (type *)rule_at(entry->value, change);                                               \
+		type *slots[2];                                                                                    \
+                                                                                                           \
+		if (change->config->rule == RH_PS_SGD) {                                                           \
+			rule_sgd_##name(value, push, change->count, step);                                             \
+			return;                                                                                        \
+		}                                                                                                  \
+		slots[0] = (type *)rule_at(entry->slots[0], change);                                               \
+		if (change->config->rule == RH_PS_MOMENTUM) {                                                      \
+			rule_momentum_##name(value, push, slots[0], change->count, step);                              \
+		} else if (change->config->rule == RH_PS_ADAGRAD) {                                                \
+			rule_adagrad_##name(value, push, slots[0], change->count, step);                               \
+		} else {                                                                                           \
+			slots[1] = (type *)rule_at(entry->slots[1], change);                                           \
+			rule_adam_##name(value, push, slots, change->count, step);                                     \
+		}                                                                                                  \
 	}
 
 RULES(f32, float, sqrtf)
 RULES(f64, double, sqrt)
-
-/* @return where the elements of a change begin in an array that the rule has */
-static uint8_t *rule_at(uint8_t *array, const struct rh_ps_change *change)
-{
-	return array + change->first * rh_comm_type_size(change->entry->type);
-}
-
-static void rule_learn_f32(const struct rh_ps_change *change, const struct rule_step *step)
-{
-	struct rh_ps_entry *entry = change->entry;
-	const float *push = (const float *)change->data;
-	float *value = (float *)rule_at(entry->value, change);
-	float *slots[2];
-
-	if (change->config->rule == RH_PS_SGD) {
-		rule_sgd_f32(value, push, change->count, step);
-		return;
-	}
-	slots[0] = (float *)rule_at(entry->slots[0], change);
-	if (change->config->rule == RH_PS_MOMENTUM) {
-		rule_momentum_f32(value, push, slots[0], change->count, step);
-	} else if (change->config->rule == RH_PS_ADAGRAD) {
-		rule_adagrad_f32(value, push, slots[0], change->count, step);
-	} else {
-		slots[1] = (float *)rule_at(entry->slots[1], change);
-		rule_adam_f32(value, push, slots, change->count, step);
-	}
-}
-
-static void rule_learn_f64(const struct rh_ps_change *change, const struct rule_step *step)
-{
-	struct rh_ps_entry *entry = change->entry;
-	const double *push = (const double *)change->data;
-	double *value = (double *)rule_at(entry->value, change);
-	double *slots[2];
-
-	if (change->config->rule == RH_PS_SGD) {
-		rule_sgd_f64(value, push, change->count, step);
-		return;
-	}
-	slots[0] = (double *)rule_at(entry->slots[0], change);
-	if (change->config->rule == RH_PS_MOMENTUM) {
-		rule_momentum_f64(value, push, slots[0], change->count, step);
-	} else if (change->config->rule == RH_PS_ADAGRAD) {
-		rule_adagrad_f64(value, push, slots[0], change->count, step);
-	} else {
-		slots[1] = (double *)rule_at(entry->slots[1], change);
-		rule_adam_f64(value, push, slots, change->count, step);
-	}
-}
 
 static void rule_learn(const struct rh_ps_change *change)
 {
