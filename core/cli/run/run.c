@@ -330,8 +330,7 @@ static const struct rh_option run_option_rows[] = {
      "max-restarts of the configuration, 6; 0: for ever)"},
 	{"stalls", 0, "ACTION", "report|restart|evict",
      "when a rank of rh_comm does not come: say it in the job's status, restart all replicas, or that one (default: "
-     "what "
-     "roundhouse.dev/stalls of the job says)"},
+     "what roundhouse.dev/stalls of the job says)"},
 	{"strict", 0, NULL, NULL, "fail when a replica failed, also where the job succeeded by the rules of its kind"},
 	{NULL, 0, NULL, NULL, NULL},
 };

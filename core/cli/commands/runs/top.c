@@ -277,12 +277,14 @@ static int top_set_far(struct rh_json *json, const struct top_row *row)
 
 static int top_set_late(struct rh_json *json, const struct rh_counter_late *late)
 {
-	struct rh_json *object = late->share > 0 ? rh_json_ensure_object(json, "late") : NULL;
+	struct rh_json *object;
 
-	if (late->share > 0 && (!object || rh_json_set_integer(object, "rank", late->rank) < 0 ||
-	                        rh_json_set(object, "share", rh_json_new_number(late->share)) < 0))
+	if (late->share <= 0)
+		return 0;
+	object = rh_json_ensure_object(json, "late");
+	if (!object || rh_json_set_integer(object, "rank", late->rank) < 0)
 		return RH_ENOMEM;
-	return 0;
+	return rh_json_set(object, "share", rh_json_new_number(late->share));
 }
 
 static int top_add_json(struct rh_json *list, const struct top_table *table, const struct top_row *row)
